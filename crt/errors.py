@@ -1,0 +1,73 @@
+"""Every error that crt raises on purpose.
+
+CrtError
+├── UnknownName      a name that is in no table; suggests the nearest one
+├── GridError        an experiment that contradicts itself; lists all of its faults at once
+├── ResourceError    a language table that cannot be used
+├── DataError        a data set that cannot be read as asked
+├── ModelError       a model that cannot be used on this task
+└── TrackingError    the MLflow store or registry cannot do what is needed
+
+A message says what is wrong, where, what would be right and what to do. Entry points print it and exit with 1.
+"""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class CrtError(Exception):
+    """Something the user can put right."""
+
+
+class UnknownName(CrtError):
+    """A name that is not in the table it was looked up in."""
+
+
+class GridError(CrtError):
+    """One or more faults in the description of an experiment."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        """Keep the faults and join them into one message."""
+        self.faults = tuple(faults)
+        count = len(self.faults)
+        if count == 1:
+            super().__init__(self.faults[0])
+        else:
+            super().__init__(f"{count} faults in the options:\n" + "\n".join(f"  - {fault}" for fault in self.faults))
+
+
+class ResourceError(CrtError):
+    """A language resource that is missing or malformed."""
+
+
+class DataError(CrtError):
+    """A data file or a hub data set that cannot be read as asked."""
+
+
+class ModelError(CrtError):
+    """A model that cannot be loaded, or does not fit the task."""
+
+
+class TrackingError(CrtError):
+    """The tracking store or the model registry refused."""
+
+
+def unknown(kind: str, name: str, known: Mapping[str, object]) -> str:
+    """Return the message for a `name` that is no key of `known`, with the nearest key."""
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"; did you mean '{near[0]}'?" if near else "."
+    return f"unknown {kind} '{name}'{hint} Known: {', '.join(sorted(known))}"
+
+
+def lookup(kind: str, name: str, known: Mapping[str, T]) -> T:
+    """Return `known[name]`.
+
+    Raises:
+        UnknownName: `name` is no key of `known`; the message suggests the nearest key.
+    """
+    if name not in known:
+        raise UnknownName(unknown(kind, name, known))
+    return known[name]

@@ -1,0 +1,119 @@
+"""Models that turn inputs into label probabilities."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from crt.errors import ModelError
+from crt.records import Input, Prediction
+from crt.tasks import Task
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+BASELINES = ("bert-base-chinese", "hfl/chinese-roberta-wwm-ext", "hfl/chinese-macbert-base")
+"""The encoders that the baselines matrix trains by default."""
+
+RULE = "rule"
+"""Spec of the rule classifier."""
+
+TINY = "tiny"
+"""Spec, for training only, of a small character-level BERT with random weights."""
+
+
+class Predictor(Protocol):
+    """A model that is ready to classify."""
+
+    name: str
+    """Id of the base model: what the tables call it."""
+    labels: tuple[str, ...]
+    """Label names, in the order of the columns of `probabilities`: that of the task."""
+    fingerprint: str
+    """16 hexadecimal digits over all that its predictions depend on."""
+    train_seed: int | None
+    """Seed that it was trained with, where that is known."""
+    settings: Mapping[str, str]
+    """How it predicts: max_length, precision and the like."""
+
+    def predict(self, inputs: Sequence[Input]) -> Prediction:
+        """Return float32[n, C] probabilities that sum to 1; row i belongs to `inputs[i]`.
+
+        Every process gets the whole result. The inputs should be distinct.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PredictOptions:
+    """How a transformer predicts."""
+
+    max_length: int = 128
+    """Longest input in tokens; more is cut off, clean and perturbed alike."""
+    eval_batch_size: int = 32
+    """Inputs of full length that fit into a batch; shorter inputs make larger batches of the same tokens."""
+    precision: str = "auto"
+    """auto, fp32, bf16 or fp16."""
+    label_map: Mapping[str, str] = field(default_factory=dict)
+    """Model label to task label, for models whose labels are named otherwise."""
+
+
+def load_predictor(spec: str, task: Task, accelerator: "Accelerator", options: PredictOptions) -> Predictor:
+    """Load a model for a task; the labels of both must agree by name.
+
+    Args:
+        spec: `rule`, the folder of a checkpoint, or a hub id.
+        task: the task; without labels it takes those of the model.
+        accelerator: device and processes.
+        options: how to predict.
+
+    Raises:
+        ModelError: the model cannot be loaded, has no classification head or other labels than the task.
+    """
+    if spec == RULE:
+        from crt.models.rule import load_rule
+
+        return load_rule(task)
+    if spec == TINY:
+        raise ModelError(f"'{TINY}' has random weights and is for training only: train it first, then evaluate it")
+    from crt.models.transformer import load_transformer
+
+    return load_transformer(spec, task, accelerator, options)
+
+
+def match_labels(model: str, found: Sequence[str], task: Task, label_map: Mapping[str, str]) -> tuple[int, ...]:
+    """Return for each label of the task the index of the model's output that stands for it.
+
+    Names are compared without regard to case. Names are never guessed from positions.
+
+    Raises:
+        ModelError: the two sets of names differ.
+    """
+    stray = [name for name in label_map if name not in found]
+    if stray:
+        raise ModelError(f"label_map names '{stray[0]}', but model {model} has the labels {', '.join(found)}")
+    mapped = [label_map.get(name, name).casefold() for name in found]
+    wanted = [label.casefold() for label in task.labels]
+    if sorted(mapped) == sorted(wanted):
+        return tuple(mapped.index(label) for label in wanted)
+    missing = [label for label in task.labels if label.casefold() not in mapped]
+    extra = [label_map.get(name, name) for name in found if label_map.get(name, name).casefold() not in wanted]
+    generic = all(name.upper().startswith("LABEL_") for name in found)
+    advice = (
+        f"name them with label_map={','.join(f'{name}=TASK_LABEL' for name in found[:2])},…"
+        if generic or len(found) == len(task.labels)
+        else "was it trained on another data set?"
+    )
+    raise ModelError(
+        f"model {model} has {len(found)} labels ({_some(found)}), {task.name} has {len(task.labels)} "
+        f"({_some(task.labels)}); missing: {_some(missing) or 'none'}; unknown: {_some(extra) or 'none'}; {advice}"
+    )
+
+
+def is_folder(spec: str) -> bool:
+    """Return whether the spec names a folder of this machine."""
+    return Path(spec).is_dir()
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")

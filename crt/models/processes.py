@@ -1,0 +1,60 @@
+"""The few things that the processes of one run tell each other."""
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list, gather_object
+
+from crt.errors import CrtError, ModelError
+
+T = TypeVar("T")
+
+PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
+"""Our names of a precision and Accelerate's."""
+
+
+def start(precision: str = "auto") -> Accelerator:
+    """Return the accelerator of this process.
+
+    Args:
+        precision: fp32, bf16, fp16, or auto: what the user's accelerate configuration says, else bf16 on a GPU that
+            has it, else fp32.
+    """
+    if precision == "auto":
+        configured = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+        fast = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+        chosen = "bf16" if configured == "no" and fast else configured
+    else:
+        chosen = PRECISIONS[precision]
+    try:
+        return Accelerator(mixed_precision=chosen)
+    except ValueError as error:
+        raise ModelError(f"precision {precision} cannot be had on this device: {error}") from error
+
+
+def precision_of(accelerator: Accelerator) -> str:
+    """Return our name of the precision in use."""
+    return {theirs: ours for ours, theirs in PRECISIONS.items()}.get(accelerator.mixed_precision, "fp32")
+
+
+def share(accelerator: Accelerator, produce: Callable[[], T]) -> T:
+    """Run `produce` on the main process and return its result, or raise its error, on every process."""
+    outcome: list[object] = [None, None]
+    if accelerator.is_main_process:
+        try:
+            outcome = [produce(), None]
+        except CrtError as error:
+            outcome = [None, error]
+    broadcast_object_list(outcome)
+    result, error = outcome
+    if isinstance(error, CrtError):
+        raise error
+    return result  # type: ignore[return-value]
+
+
+def gather(items: list[T]) -> list[T]:
+    """Return the items of all processes, on every process."""
+    return list(gather_object(items))

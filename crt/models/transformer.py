@@ -1,0 +1,250 @@
+"""Sequence classifiers of the transformers library.
+
+Inputs are tokenised once and predicted in batches of about equal length: padding every title to 128 tokens would cost
+several times the work. An input is always padded to the same width, the next multiple of `WIDTH`, and a batch holds
+inputs of one width: on a CPU its probabilities then do not depend, to the last bit, on what else is in the batch, so
+that a grid that was interrupted, cut down or dealt to several processes gives the same cells.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from numpy.typing import NDArray
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from crt.errors import ModelError
+from crt.models import BASELINES, RULE, PredictOptions, is_folder, match_labels
+from crt.models.processes import gather, precision_of
+from crt.records import Input, Prediction
+from crt.tasks import Task
+
+WIDTH = 8
+"""Inputs are padded to a multiple of this many tokens."""
+
+AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Tokenised inputs; element i of each field belongs to input i."""
+
+    features: tuple[dict[str, list[int]], ...]
+    """What the model takes, unpadded."""
+    lengths: NDArray[np.int64]
+    """int64[n]: tokens with the special ones."""
+    tokens: NDArray[np.int64]
+    """int64[n]: tokens without the special ones."""
+    unknown: NDArray[np.int64]
+    """int64[n]: unknown tokens."""
+    truncated: NDArray[np.bool_]
+    """bool[n]: tokens were cut off."""
+
+
+class TransformerClassifier:
+    """A predictor around a sequence-classification model."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        accelerator: Accelerator,
+        options: PredictOptions,
+        *,
+        name: str,
+        labels: tuple[str, ...],
+        columns: tuple[int, ...],
+        fingerprint: str = "",
+    ) -> None:
+        """Take a model that stands on the device of the accelerator.
+
+        Args:
+            model: the model.
+            tokenizer: its fast tokenizer.
+            accelerator: device, precision and processes.
+            options: how to predict.
+            name: id of the base model.
+            labels: of the task.
+            columns: for each label the index of the model's output.
+            fingerprint: over all that the predictions depend on.
+        """
+        self.model, self.tokenizer, self.accelerator, self.options = model, tokenizer, accelerator, options
+        self.name, self.labels, self.columns, self.fingerprint = name, labels, list(columns), fingerprint
+        seed = getattr(model.config, "crt_train_seed", None)
+        self.train_seed: int | None = None if seed is None else int(seed)
+        self.precision = precision_of(accelerator)
+        self.settings: Mapping[str, str] = {
+            "max_length": str(options.max_length),
+            "eval_batch_size": str(options.eval_batch_size),
+            "precision": self.precision,
+        }
+
+    def predict(self, inputs: Sequence[Input]) -> Prediction:
+        """Predict every input; see `Predictor.predict`."""
+        encoded = encode(self.tokenizer, inputs, self.options.max_length)
+        probabilities = np.full((len(inputs), len(self.labels)), np.nan, dtype=np.float32)
+        batches = plan_batches(encoded.lengths, self.options.max_length * self.options.eval_batch_size)
+        rank, world = self.accelerator.process_index, self.accelerator.num_processes
+        mine = [(rows, self._forward([encoded.features[row] for row in rows])) for rows in batches[rank::world]]
+        for rows, values in gather(mine) if world > 1 else mine:
+            probabilities[rows] = values
+        bad = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))
+        if len(bad):
+            raise ModelError(
+                f"model {self.name} gives no number (NaN or infinity) for {len(bad):,} of {len(inputs):,} inputs, "
+                f"the first of them {inputs[bad[0]]!r}; try precision=fp32"
+            )
+        return Prediction(probabilities, encoded.tokens, encoded.unknown, encoded.truncated)
+
+    @torch.inference_mode()
+    def _forward(self, features: list[dict[str, list[int]]]) -> NDArray[np.float32]:
+        self.model.eval()
+        with autocast(self.accelerator.device, self.precision):
+            logits = self.model(**collate(self.tokenizer, features, self.accelerator.device)).logits
+        probabilities: NDArray[np.float32] = logits[:, self.columns].float().softmax(dim=-1).cpu().numpy()
+        return probabilities
+
+
+def autocast(device: torch.device, precision: str) -> Any:
+    """Return the context in which a forward pass runs at the given precision."""
+    if precision not in AUTOCAST:
+        return nullcontext()
+    return torch.autocast(device.type, dtype=AUTOCAST[precision])
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, inputs: Sequence[Input], max_length: int) -> Encoded:
+    """Tokenise inputs; those longer than `max_length` are cut, the longer text of a pair first."""
+    if not inputs:
+        empty = np.zeros(0, dtype=np.int64)
+        return Encoded((), empty, empty, empty, empty.astype(np.bool_))
+    batch = tokenizer(*map(list, zip(*inputs, strict=True)), truncation=True, max_length=max_length)
+    ids: list[list[int]] = batch["input_ids"]
+    special = tokenizer.num_special_tokens_to_add(pair=len(inputs[0]) == 2)
+    lengths = np.array([len(row) for row in ids], dtype=np.int64)
+    unknown = tokenizer.unk_token_id
+    return Encoded(
+        features=tuple(dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)),
+        lengths=lengths,
+        tokens=lengths - special,
+        unknown=np.array([row.count(unknown) for row in ids], dtype=np.int64),
+        truncated=np.array([bool(encoding.overflowing) for encoding in batch.encodings], dtype=np.bool_),
+    )
+
+
+def collate(
+    tokenizer: PreTrainedTokenizerBase, features: list[dict[str, list[int]]], device: torch.device
+) -> dict[str, torch.Tensor]:
+    """Pad features to a multiple of `WIDTH` and move them to the device."""
+    padded: Mapping[str, torch.Tensor] = tokenizer.pad(features, pad_to_multiple_of=WIDTH, return_tensors="pt")
+    return {key: value.to(device, non_blocking=True) for key, value in padded.items()}
+
+
+def plan_batches(lengths: NDArray[np.int64], budget: int) -> list[list[int]]:
+    """Group rows of one width into batches of at most `budget` tokens, padding included, widest first."""
+    widths = -(-lengths // WIDTH) * WIDTH
+    batches: list[list[int]] = []
+    for width in sorted(set(widths.tolist()), reverse=True):
+        rows = np.flatnonzero(widths == width).tolist()
+        size = max(1, budget // width)
+        batches += [rows[at : at + size] for at in range(0, len(rows), size)]
+    return batches
+
+
+def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: PredictOptions) -> TransformerClassifier:
+    """Load a checkpoint that has a classification head; see `load_predictor`."""
+    tokenizer = load_tokenizer(spec, options.max_length)
+    model, missing = load_model(spec)
+    if missing:
+        raise ModelError(
+            f"model {spec} has no trained classification head (missing: {', '.join(missing[:3])}); "
+            f"train it first: mlflow run . -e train -P dataset={task.name} -P model={spec}"
+        )
+    found = tuple(str(name) for _, name in sorted(model.config.id2label.items(), key=lambda item: int(item[0])))
+    name = str(getattr(model.config, "crt_base_model", "")) or (Path(spec).name if is_folder(spec) else spec)
+    columns = match_labels(spec, found, task, options.label_map) if task.labels else tuple(range(len(found)))
+    labels = task.labels or tuple(options.label_map.get(label, label) for label in found)
+    precision = precision_of(accelerator)
+    digest = sha256(f"{options.max_length}|{precision}|{labels}|{columns}".encode())
+    digest.update(tokenizer.backend_tokenizer.to_str().encode("utf-8", "surrogatepass"))
+    for chunk in _weights(model):
+        digest.update(chunk)
+    model.to(accelerator.device)
+    return TransformerClassifier(
+        model,
+        tokenizer,
+        accelerator,
+        options,
+        name=name,
+        labels=labels,
+        columns=columns,
+        fingerprint=digest.hexdigest()[:16],
+    )
+
+
+def load_tokenizer(spec: str, max_length: int) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a checkpoint.
+
+    Raises:
+        ModelError: there is none, it is no fast one, or the model cannot read `max_length` tokens.
+    """
+    try:
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(_parts(spec)[1])
+    except (OSError, ValueError) as error:
+        raise _load_error(spec, "tokenizer", error) from error
+    if not tokenizer.is_fast:
+        raise ModelError(f"model {spec} has no fast tokenizer (tokenizer.json); save it again with one")
+    if max_length > tokenizer.model_max_length:
+        raise ModelError(f"max_length {max_length} is more than model {spec} reads: {tokenizer.model_max_length}")
+    tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
+    return tokenizer
+
+
+def load_model(spec: str, **config: object) -> tuple[PreTrainedModel, list[str]]:
+    """Load float32 weights from safetensors; also return the names of the weights that the checkpoint lacks."""
+    try:
+        model, info = AutoModelForSequenceClassification.from_pretrained(
+            _parts(spec)[0],
+            dtype=torch.float32,
+            use_safetensors=True,
+            ignore_mismatched_sizes=bool(config),
+            output_loading_info=True,
+            **config,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _load_error(spec, "weights", error) from error
+    return model, sorted(info["missing_keys"])
+
+
+def _parts(spec: str) -> tuple[str, str]:
+    """Return where weights and tokenizer are: a model that MLflow has logged keeps them in two folders."""
+    weights, tokenizer = Path(spec) / "model", Path(spec) / "components" / "tokenizer"
+    return (str(weights), str(tokenizer)) if weights.is_dir() and tokenizer.is_dir() else (spec, spec)
+
+
+def _load_error(spec: str, part: str, error: Exception) -> ModelError:
+    cause = " ".join(str(error).split())[:200]
+    if is_folder(spec):
+        files = ", ".join(sorted(file.name for file in Path(spec).iterdir())[:8]) or "nothing"
+        return ModelError(
+            f"{spec}: no usable {part} ({cause}); the folder holds {files}; it needs config.json, model.safetensors "
+            "(pickled weights are not loaded) and tokenizer.json"
+        )
+    near = get_close_matches(spec, (*BASELINES, RULE), n=1, cutoff=0.6)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return ModelError(
+        f"model '{spec}': no such folder, and the hub gives no {part} ({cause}); {hint}"
+        "without the hub, give the folder of a checkpoint"
+    )
+
+
+def _weights(model: PreTrainedModel) -> Iterator[bytes]:
+    for name, tensor in sorted(model.state_dict().items()):
+        yield name.encode()
+        yield tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()

@@ -1,0 +1,173 @@
+"""The shared vocabulary: what flows from a data file to a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Input = tuple[str, ...]
+"""One text, or premise and hypothesis; the fields are never joined by a marker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One labelled input."""
+
+    id: str
+    """`task/split/row`: stable across runs and sources, unique in a task."""
+    input: Input
+    """The fields as they stand in the data, unnormalised."""
+    label: int
+    """Index into the labels of the task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place of a text that may be edited: `text[start:end]` may become one of `options`."""
+
+    start: int
+    """First code point."""
+    end: int
+    """One past the last code point; equal to `start` for an insertion."""
+    options: tuple[str, ...]
+    """Replacements, best first; rank r is picked with weight 1 / (r + 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One replacement that was made."""
+
+    field: int
+    """Index of the field in the input."""
+    start: int
+    """First code point in the original field."""
+    end: int
+    """One past the last code point in the original field."""
+    old: str
+    """What stood there."""
+    new: str
+    """What stands there now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbed:
+    """An input after its edits."""
+
+    input: Input
+    """The fields after the edits."""
+    edits: tuple[Edit, ...]
+    """The edits, by field and position; applied to the original they give `input`."""
+    sites: int
+    """Number of places that could have been edited."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedModel:
+    """A model spec after the registry was asked."""
+
+    spec: str
+    """What `load_predictor` takes."""
+    source: str = ""
+    """Registered name and version, where it comes from the registry."""
+
+
+CLEAN = "clean"
+"""The perturbation of a clean cell, whose prob and seed are 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One measurement of the grid."""
+
+    model: str
+    """Id of the base model, never a path or an alias."""
+    dataset: str
+    """Name of the task."""
+    perturbation: str
+    """Key of PERTURBATIONS, or CLEAN."""
+    prob: float
+    """Share of sites to edit, 0..1."""
+    seed: int
+    """Seed of the perturbation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a model says of n inputs; row i belongs to input i."""
+
+    probabilities: NDArray[np.float32]
+    """float32[n, C]; rows sum to 1."""
+    tokens: NDArray[np.int64]
+    """int64[n]: tokens seen by the model, special ones left out; 0 for a model without a tokenizer."""
+    unknown: NDArray[np.int64]
+    """int64[n]: those of `tokens` that are the unknown token."""
+    truncated: NDArray[np.bool_]
+    """bool[n]: the input was longer than the model reads."""
+
+    def take(self, rows: NDArray[np.int64]) -> "Prediction":
+        """Return the prediction of the given rows, in that order."""
+        return Prediction(self.probabilities[rows], self.tokens[rows], self.unknown[rows], self.truncated[rows])
+
+    def join(self, other: "Prediction") -> "Prediction":
+        """Return this prediction followed by another."""
+        return Prediction(
+            np.concatenate([self.probabilities, other.probabilities]),
+            np.concatenate([self.tokens, other.tokens]),
+            np.concatenate([self.unknown, other.unknown]),
+            np.concatenate([self.truncated, other.truncated]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that a cell's metrics are computed from; row i is example i."""
+
+    ids: tuple[str, ...]
+    """Ids of the examples."""
+    labels: tuple[str, ...]
+    """The C labels, in the order of the columns of `clean` and `perturbed`."""
+    gold: NDArray[np.int64]
+    """int64[n]: true labels."""
+    clean: NDArray[np.float32]
+    """float32[n, C]: probabilities on the original input."""
+    perturbed: NDArray[np.float32]
+    """float32[n, C]: probabilities on the perturbed input."""
+    changed: NDArray[np.bool_]
+    """bool[n]: the perturbed input differs from the original."""
+    sites: NDArray[np.int64]
+    """int64[n]: places that could have been edited."""
+    edits: NDArray[np.int64]
+    """int64[n]: edits made."""
+    distance: NDArray[np.int64]
+    """int64[n]: Levenshtein distance in code points, summed over the fields."""
+    length: NDArray[np.int64]
+    """int64[n]: code points of the original, summed over the fields."""
+    tokens: NDArray[np.int64]
+    """int64[n, 2]: tokens of the clean and of the perturbed input."""
+    unknown: NDArray[np.int64]
+    """int64[n, 2]: unknown tokens of the clean and of the perturbed input."""
+    truncated: NDArray[np.bool_]
+    """bool[n, 2]: the clean and the perturbed input were longer than the model reads."""
+    from_table: bool
+    """The sites come from a resource table."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellRecord:
+    """A cell as it is stored: everything that is logged of it."""
+
+    key: str
+    """Fingerprint of all that the numbers depend on."""
+    cell: Cell
+    """The measurement."""
+    params: Mapping[str, str]
+    """Settings beside the keys of the cell: training seed, digests, versions."""
+    metrics: Mapping[str, float]
+    """Defined metrics only."""
+    examples: Sequence[Mapping[str, object]] = ()
+    """Up to 20 pairs, flips first."""
+    outcomes: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """Columns of the per-example outcomes, by name."""
+    modified: bool = False
+    """Its table is not the one that is shipped."""

@@ -1,0 +1,1 @@
+"""From stored cells to what a person reads: tables and figures."""

@@ -1,0 +1,76 @@
+"""Figures: how a metric moves with the dose."""
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from crt.perturbations import PERTURBATIONS
+from crt.scoring.metrics import METRICS
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's palette, told apart by colour-blind readers."""
+MARKERS = "osD^vPX"
+
+FIGURES = {"acc_drop": "accuracy_drop_by_prob", "attack_success_rate": "attack_success_rate_by_prob"}
+"""File stem of the figure of a metric."""
+
+
+def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
+    """Draw the metric over prob: a panel for each data set and model, a line for each perturbation, bars for the std.
+
+    Args:
+        summary: from `summary_table`.
+        metric: key of METRICS, a fraction 0..1.
+    """
+    datasets, models = list(summary["dataset"].drop_duplicates()), sorted(summary["model"].drop_duplicates())
+    figure = Figure(figsize=(3.2 * len(models) + 1.5, 2.5 * len(datasets) + 0.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(len(datasets), len(models), squeeze=False, sharex=True, sharey="row")
+    names = [name for name in PERTURBATIONS if name in set(summary["perturbation"])]
+    for row, dataset in enumerate(datasets):
+        for column, model in enumerate(models):
+            axes = panels[row][column]
+            here = summary[(summary["dataset"] == dataset) & (summary["model"] == model)]
+            axes.set_title(f"{dataset}\n{model}" if len(model) > 14 else f"{dataset}: {model}", fontsize=9)
+            if here.empty:
+                axes.set_axis_off()
+                continue
+            axes.axhline(0, color="0.6", linewidth=0.8)
+            for number, name in enumerate(names):
+                line = here[here["perturbation"] == name].sort_values("prob")
+                axes.errorbar(
+                    line["prob"],
+                    100 * line[f"{metric}_mean"].astype(float),
+                    yerr=100 * line[f"{metric}_std"].astype(float).fillna(0.0),
+                    label=name,
+                    color=COLOURS[number % len(COLOURS)],
+                    marker=MARKERS[number % len(MARKERS)],
+                    markersize=4,
+                    linewidth=1.3,
+                    capsize=2,
+                )
+            axes.set_xticks(sorted(summary["prob"].unique()))
+            axes.grid(axis="y", color="0.9", linewidth=0.6)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.tick_params(labelsize=8)
+            if row == len(datasets) - 1:
+                axes.set_xlabel("prob (share of sites edited)", fontsize=8)
+            if column == 0:
+                axes.set_ylabel(f"{metric.replace('_', ' ')} (%)", fontsize=8)
+    handles, labels = next((a.get_legend_handles_labels() for a in panels.flat if a.lines), ([], []))
+    figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False, title=_better(metric))
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; the same numbers give the same bytes."""
+    with rc_context({"svg.hashsalt": "crt", "svg.fonttype": "path"}):
+        metadata = {"Date": None} if path.suffix == ".svg" else {}
+        figure.savefig(path, metadata=metadata, dpi=200)
+
+
+def _better(metric: str) -> str:
+    return f"{METRICS[metric].better} is better"

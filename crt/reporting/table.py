@@ -1,0 +1,241 @@
+"""Tables: every cell, mean and standard deviation over seeds, and the paper table.
+
+All functions take stored cells as `tracking.cell_frame` gives them: one row a cell, keys, params and metrics as columns.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from crt.perturbations import PERTURBATIONS
+from crt.records import CLEAN
+from crt.scoring.metrics import METRICS, REFERENCE_METRICS
+
+KEYS = ("model", "dataset", "perturbation", "prob", "seed")
+GROUP = ("model", "dataset", "perturbation", "prob")
+DASH = "–"
+
+TRAIN_SEEDS, SEEDS = "training seeds", "perturbation seeds"
+
+
+def detail_table(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the 22 columns of the reference protocol, a row for each perturbed cell; undefined metrics are empty."""
+    rows = cells[cells["perturbation"] != CLEAN]
+    return in_order(rows).reindex(columns=[*KEYS, *REFERENCE_METRICS]).reset_index(drop=True)
+
+
+def in_order(cells: pd.DataFrame) -> pd.DataFrame:
+    """Sort by the keys that are there; perturbations in the order of PERTURBATIONS."""
+    order = {name: number for number, name in enumerate((CLEAN, *PERTURBATIONS))}
+    keys = [key for key in ("dataset", "model", "perturbation", "prob", "seed", "train_seed") if key in cells]
+    return cells.sort_values(
+        keys,
+        key=lambda column: column.map(lambda p: order.get(p, len(order))) if column.name == "perturbation" else column,
+    )
+
+
+def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return mean, std and n of each metric by model, data set, perturbation and prob.
+
+    Perturbation seeds are averaged within a training seed. The standard deviation (n - 1) is over training seeds if
+    there are several, else over perturbation seeds; column `over` says which. With one value there is no std.
+    """
+    rows = in_order(cells[cells["perturbation"] != CLEAN])
+    rows = rows.assign(train_seed=rows["train_seed"].fillna("") if "train_seed" in rows else "")
+    names = [name for name in METRICS if name in rows]
+    parts = []
+    for key, group in rows.groupby(list(GROUP), sort=False):
+        several = group["train_seed"].nunique() > 1
+        values = group.groupby("train_seed")[names].mean() if several else group[names]
+        row: dict[str, object] = dict(zip(GROUP, key, strict=True))
+        row |= {"over": TRAIN_SEEDS if several else SEEDS, "n": len(values)}
+        for name in names:
+            defined = values[name].dropna()
+            if defined.empty:
+                continue
+            row[f"{name}_mean"] = defined.mean()
+            if len(defined) > 1:
+                row[f"{name}_std"] = defined.std(ddof=1)
+            row[f"{name}_n"] = len(defined)
+            row[f"{name}_mean_std"] = mean_std(row[f"{name}_mean"], row.get(f"{name}_std"))
+        parts.append(row)
+    columns = [f"{name}_{part}" for name in METRICS for part in ("mean", "std", "n", "mean_std")]
+    return pd.DataFrame(parts, columns=[*GROUP, "over", "n", *columns])
+
+
+def mean_std(mean: object, std: object, *, scale: float = 1.0, digits: int = 4) -> str:
+    """Return `mean±std`; the mean alone where there is no std, a dash where there is no mean."""
+    if mean is None or pd.isna(mean):
+        return DASH
+    text = f"{float(mean) * scale:.{digits}f}"  # type: ignore[arg-type]
+    if std is None or pd.isna(std):
+        return text
+    return f"{text}±{float(std) * scale:.{digits}f}"  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table for a paper: the metric in percent, a row for each data set, model and prob."""
+
+    metric: str
+    """Key of METRICS."""
+    header: tuple[str, ...]
+    """Column titles: data set, model, prob, clean accuracy, the perturbations, their mean."""
+    rows: tuple[tuple[str, ...], ...]
+    """Formatted values; `values` says which are best."""
+    best: frozenset[tuple[int, int]]
+    """Row and column of the best value among the models, for each data set, prob and column."""
+    caption: str
+    """What the numbers are and what the ± is over."""
+    signature: str
+    """What must agree for two such tables to be comparable."""
+
+    def csv(self) -> pd.DataFrame:
+        """Return the table as a frame of text."""
+        return pd.DataFrame(self.rows, columns=list(self.header))
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, best values bold, caption and signature below."""
+        rows = [
+            [f"**{_md(v)}**" if (r, c) in self.best else _md(v) for c, v in enumerate(row)]
+            for r, row in enumerate(self.rows)
+        ]
+        align = ["---"] * 2 + ["---:"] * (len(self.header) - 2)
+        lines = [" | ".join(row) for row in [[_md(h) for h in self.header], align, *rows]]
+        return "".join(f"| {line} |\n" for line in lines) + f"\n{self.caption}\n\n`{self.signature}`\n"
+
+    def latex(self) -> str:
+        """Return the table in LaTeX (package booktabs), best values bold."""
+        lines = [
+            r"\begin{table}[t]",
+            r"\centering\small",
+            rf"\caption{{{_tex(self.caption)}}}",
+            r"\begin{tabular}{ll" + "r" * (len(self.header) - 2) + "}",
+            r"\toprule",
+            " & ".join(_tex(h) for h in self.header) + r" \\",
+        ]
+        previous = ""
+        for r, row in enumerate(self.rows):
+            if row[0] != previous:
+                lines.append(r"\midrule")
+                previous = row[0]
+            values = [rf"\textbf{{{_tex(v)}}}" if (r, c) in self.best else _tex(v) for c, v in enumerate(row)]
+            lines.append(" & ".join(values) + r" \\")
+        lines += [r"\bottomrule", r"\end{tabular}", f"% {self.signature}", r"\end{table}"]
+        return "\n".join(lines) + "\n"
+
+
+def paper_table(cells: pd.DataFrame, metric: str, signature: str) -> PaperTable:
+    """Return the paper table of a metric.
+
+    Args:
+        cells: stored cells, clean ones among them: they give the clean accuracy.
+        metric: key of METRICS, a fraction 0..1.
+        signature: see `PaperTable`.
+    """
+    summary = summary_table(cells)
+    perturbations = list(summary["perturbation"].drop_duplicates())
+    clean = _clean_accuracy(cells)
+    header = ("data set", "model", "prob", "clean acc", *perturbations, "mean")
+    numbers, texts = [], []
+    for (dataset, model, prob), group in summary.groupby(["dataset", "model", "prob"], sort=False):
+        by_name = group.set_index("perturbation")
+        base = clean.get((model, dataset))
+        means = [by_name[f"{metric}_mean"].get(name) for name in perturbations]
+        defined = [float(m) for m in means if m is not None and not pd.isna(m)]
+        average = sum(defined) / len(defined) if len(defined) == len(means) else None
+        stds = [by_name[f"{metric}_std"].get(name) for name in perturbations]
+        numbers.append((dataset, prob, (base, *means, average)))
+        texts.append(
+            (
+                str(dataset),
+                str(model),
+                f"{prob:g}",
+                mean_std(base, None, scale=100, digits=1),
+                *(mean_std(m, s, scale=100, digits=1) for m, s in zip(means, stds, strict=True)),
+                mean_std(average, None, scale=100, digits=1),
+            )
+        )
+    order = sorted(range(len(texts)), key=lambda k: (texts[k][0], numbers[k][1], texts[k][1]))
+    numbers, texts = [numbers[k] for k in order], [texts[k] for k in order]
+    return PaperTable(metric, header, tuple(texts), _best(numbers, metric), _caption(summary, metric), signature)
+
+
+def _clean_accuracy(cells: pd.DataFrame) -> dict[tuple[str, str], float]:
+    rows = cells[cells["perturbation"] == CLEAN]
+    if rows.empty:
+        return {}
+    return {(str(m), str(d)): float(v) for (m, d), v in rows.groupby(["model", "dataset"])["clean_acc"].mean().items()}  # type: ignore[misc]
+
+
+def _best(
+    numbers: Sequence[tuple[object, object, tuple[float | None, ...]]], metric: str
+) -> frozenset[tuple[int, int]]:
+    """Mark the best value among several models; all of them where they are equal as printed."""
+    better = METRICS[metric].better
+    best: set[tuple[int, int]] = set()
+    for group in {(dataset, prob) for dataset, prob, _ in numbers}:
+        rows = [r for r, (dataset, prob, _) in enumerate(numbers) if (dataset, prob) == group]
+        if len(rows) < 2:
+            continue
+        for column in range(len(numbers[0][2])):
+            direction = "higher" if column == 0 else better
+            values = {r: round(float(v) * 100, 1) for r in rows if (v := numbers[r][2][column]) is not None and v == v}
+            if len(values) < 2 or direction == "neither":
+                continue
+            target = max(values.values()) if direction == "higher" else min(values.values())
+            best |= {(r, column + 3) for r, value in values.items() if value == target}
+    return frozenset(best)
+
+
+def _caption(summary: pd.DataFrame, metric: str) -> str:
+    over = summary[["model", "dataset", "over", "n"]].drop_duplicates()
+    kinds = over.groupby(["over", "n"], sort=False)
+    spans = [
+        f"n={n} {kind}" + (f" ({', '.join(sorted(set(group['model'])))})" if len(kinds) > 1 else "")
+        for (kind, n), group in kinds  # type: ignore[misc]
+    ]
+    best = " Best of the models in bold." if summary["model"].nunique() > 1 else ""
+    return (
+        f"{metric} in percent ({METRICS[metric].summary}), mean±std (n-1) over {'; '.join(spans)}. "
+        f"prob: share of the sites that are edited.{best}"
+    )
+
+
+_MD = str.maketrans({"|": r"\|", "*": r"\*", "_": r"\_", "`": r"\`", "<": "&lt;", "\n": " "})
+_TEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+        "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", DASH: "--", "\n": " ",
+    }
+)  # fmt: skip
+
+
+def _md(text: str) -> str:
+    return text.translate(_MD)
+
+
+def _tex(text: str) -> str:
+    return text.translate(_TEX)
+
+
+def headline(cells: pd.DataFrame) -> dict[str, float]:
+    """Return the few numbers that describe one model on one data set: means over its perturbed cells.
+
+    `worst_acc_drop` is the largest mean drop over seeds of a perturbation at a prob.
+    """
+    summary, clean = summary_table(cells), cells[cells["perturbation"] == CLEAN]
+    values = {
+        "clean_acc": clean["clean_acc"].mean() if len(clean) else None,
+        "clean_macro_f1": clean["clean_macro_f1"].mean() if len(clean) else None,
+        "mean_perturbed_acc": summary["perturbed_acc_mean"].mean(),
+        "mean_acc_drop": summary["acc_drop_mean"].mean(),
+        "worst_acc_drop": summary["acc_drop_mean"].max(),
+        "mean_robustness_score": summary["robustness_score_mean"].mean(),
+        "mean_macro_f1_drop": summary["macro_f1_drop_mean"].mean(),
+        "mean_attack_success_rate": summary["attack_success_rate_mean"].mean(),
+        "mean_changed_rate": summary["changed_rate_mean"].mean(),
+        "num_examples": cells["num_examples"].max(),
+    }
+    return {name: float(value) for name, value in values.items() if value is not None and not pd.isna(value)}

@@ -1,0 +1,123 @@
+"""The language resources: where they are, what a table looks like, and what identifies it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from crt.errors import ResourceError
+
+TABLE_SCHEMA = 1
+
+
+def resource_dir() -> Path:
+    """Return the folder `resources`: inside the installed package, or beside the package in a checkout."""
+    package = Path(__file__).parent
+    installed = package / "resources"
+    return installed if installed.is_dir() else package.parent / "resources"
+
+
+def file_sha256(path: Path) -> str:
+    """Return the hexadecimal SHA-256 of a file."""
+    with path.open("rb") as file:
+        digest = sha256()
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+@cache
+def manifest() -> Mapping[str, str]:
+    """Return the SHA-256 of each shipped resource, by its path below `resources`."""
+    files: Mapping[str, str] = read_json(resource_dir() / "MANIFEST.json")["files"]
+    return files
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file.
+
+    Raises:
+        ResourceError: the file is missing, is no UTF-8 JSON object, or has a repeated key.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in seen:
+                raise ResourceError(f"{path}: key '{key}' stands there twice; keep one of them")
+            seen[key] = value
+        return seen
+
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
+    except OSError as error:
+        raise ResourceError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ResourceError(f"{path}: not UTF-8 JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise ResourceError(f"{path}: expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A substitution table: what may stand in place of a key."""
+
+    name: str
+    """The perturbation that it belongs to."""
+    entries: Mapping[str, tuple[str, ...]]
+    """Options of each key, best first."""
+    sha256: str
+    """Of the file."""
+    modified: bool
+    """The file is not the one that is shipped under this name."""
+
+
+def load_table(name: str, path: Path | None = None) -> Table:
+    """Read and check `resources/perturbations/<name>.json`, or the user's own `path` in its place.
+
+    The file is `{"schema": 1, "name": ..., "entries": {"key": ["option", ...]}}`; other fields are free.
+
+    Raises:
+        ResourceError: the file is unusable; the message names the file, the entry and what is wrong with it.
+    """
+    shipped = f"perturbations/{name}.json"
+    path = path or resource_dir() / shipped
+    data = read_json(path)
+    if data.get("schema") != TABLE_SCHEMA:
+        raise ResourceError(f"{path}: schema is {data.get('schema')!r}, this version reads {TABLE_SCHEMA}")
+    entries = data.get("entries")
+    if not isinstance(entries, dict) or not entries:
+        raise ResourceError(f"{path}: 'entries' must be an object with at least one key")
+    faults = [f"entry '{key}': {fault}" for key, options in entries.items() for fault in _entry_faults(key, options)]
+    if faults:
+        more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
+        raise ResourceError(f"{path}: {'; '.join(faults[:5])}{more}")
+    digest = file_sha256(path)
+    return Table(
+        name=name,
+        entries={key: tuple(options) for key, options in entries.items()},
+        sha256=digest,
+        modified=digest != manifest().get(shipped),
+    )
+
+
+def _entry_faults(key: str, options: object) -> list[str]:
+    if not key.strip():
+        return ["the key is empty"]
+    if not isinstance(options, list) or not options:
+        return ["needs a list of at least one option"]
+    faults = []
+    for option in options:
+        if not isinstance(option, str):
+            faults.append(f"option {option!r} is no string")
+        elif not option:
+            faults.append("an option is empty")
+        elif option == key:
+            faults.append("an option equals its key")
+    if not faults and len(set(options)) < len(options):
+        faults.append("an option stands there twice")
+    return faults

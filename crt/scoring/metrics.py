@@ -1,0 +1,226 @@
+"""The metrics of a cell; `docs/metrics.md` gives each definition with its formula and source.
+
+A metric is a function of an outcome. One that is undefined (a ratio over nothing) is None and left out: no number is
+ever a stand-in.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crt.records import Outcome
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number that is computed from an outcome."""
+
+    name: str
+    """Column name and MLflow key."""
+    summary: str
+    """One line for the reference page."""
+    better: Literal["higher", "lower", "neither"]
+    """Which direction is good for a model."""
+    compute: Callable[[Outcome], float | None]
+    """None where it is undefined."""
+
+
+def accuracy(*, gold: Labels, predicted: Labels) -> float | None:
+    """Return the share of predictions that are right; None without examples."""
+    return float(np.mean(gold == predicted)) if len(gold) else None
+
+
+def macro_f1(*, gold: Labels, predicted: Labels) -> float | None:
+    """Return F1 averaged over the labels that occur in gold; None without examples.
+
+    Equal to scikit-learn's `f1_score(gold, predicted, labels=unique(gold), average="macro")`: clean and perturbed
+    predictions of the same examples are averaged over the same labels.
+    """
+    if not len(gold):
+        return None
+    size = int(max(gold.max(), predicted.max())) + 1
+    right = np.bincount(gold[gold == predicted], minlength=size)
+    in_gold, in_predicted = np.bincount(gold, minlength=size), np.bincount(predicted, minlength=size)
+    present = in_gold > 0
+    return float(np.mean(2.0 * right[present] / (in_gold + in_predicted)[present]))
+
+
+def _ratio(above: float, below: float) -> float | None:
+    return float(above) / float(below) if below else None
+
+
+def _difference(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else left - right
+
+
+def _clean_labels(o: Outcome) -> Labels:
+    return o.clean.argmax(axis=1).astype(np.int64)
+
+
+def _perturbed_labels(o: Outcome) -> Labels:
+    return o.perturbed.argmax(axis=1).astype(np.int64)
+
+
+def clean_acc(o: Outcome) -> float | None:
+    """Accuracy on the original inputs."""
+    return accuracy(gold=o.gold, predicted=_clean_labels(o))
+
+
+def perturbed_acc(o: Outcome) -> float | None:
+    """Accuracy on the perturbed inputs."""
+    return accuracy(gold=o.gold, predicted=_perturbed_labels(o))
+
+
+def robustness_score(o: Outcome) -> float | None:
+    """Perturbed accuracy as a share of clean accuracy."""
+    clean, perturbed = clean_acc(o), perturbed_acc(o)
+    return None if clean is None or perturbed is None else _ratio(perturbed, clean)
+
+
+def clean_macro_f1(o: Outcome) -> float | None:
+    """Macro-F1 on the original inputs."""
+    return macro_f1(gold=o.gold, predicted=_clean_labels(o))
+
+
+def perturbed_macro_f1(o: Outcome) -> float | None:
+    """Macro-F1 on the perturbed inputs."""
+    return macro_f1(gold=o.gold, predicted=_perturbed_labels(o))
+
+
+def mean_char_change_ratio(o: Outcome) -> float | None:
+    """Levenshtein distance per original character, averaged over the examples; an empty text counts as 0."""
+    return float(np.mean(o.distance / np.maximum(o.length, 1))) if len(o.gold) else None
+
+
+def _hits(o: Outcome) -> NDArray[np.int64]:
+    return o.sites if o.from_table else np.zeros_like(o.sites)
+
+
+def _attacked(o: Outcome) -> NDArray[np.bool_]:
+    return o.changed & (_clean_labels(o) == o.gold)
+
+
+def attack_success_rate(o: Outcome) -> float | None:
+    """Of the examples that were right when clean and really changed, the share that is now wrong."""
+    attacked = _attacked(o)
+    return _ratio(int(np.sum(attacked & (_perturbed_labels(o) != o.gold))), int(attacked.sum()))
+
+
+def unk_rate_increase(o: Outcome) -> float | None:
+    """Unknown share of the perturbed tokens minus that of the clean ones; None without a tokenizer."""
+    tokens, unknown = o.tokens.sum(axis=0), o.unknown.sum(axis=0)
+    return _difference(_ratio(unknown[1], tokens[1]), _ratio(unknown[0], tokens[0]))
+
+
+METRICS: Mapping[str, Metric] = {
+    m.name: m
+    for m in (
+        Metric("clean_acc", "accuracy on the original inputs", "higher", clean_acc),
+        Metric("perturbed_acc", "accuracy on the perturbed inputs", "higher", perturbed_acc),
+        Metric(
+            "acc_drop", "clean minus perturbed accuracy", "lower", lambda o: _difference(clean_acc(o), perturbed_acc(o))
+        ),
+        Metric("robustness_score", "perturbed divided by clean accuracy", "higher", robustness_score),
+        Metric("clean_macro_f1", "macro-F1 on the original inputs", "higher", clean_macro_f1),
+        Metric("perturbed_macro_f1", "macro-F1 on the perturbed inputs", "higher", perturbed_macro_f1),
+        Metric(
+            "macro_f1_drop",
+            "clean minus perturbed macro-F1",
+            "lower",
+            lambda o: _difference(clean_macro_f1(o), perturbed_macro_f1(o)),
+        ),
+        Metric("num_examples", "examples", "neither", lambda o: len(o.gold)),
+        Metric("num_changed", "examples whose input really changed", "neither", lambda o: int(o.changed.sum())),
+        Metric(
+            "changed_rate",
+            "share of examples whose input really changed",
+            "neither",
+            lambda o: _ratio(int(o.changed.sum()), len(o.gold)),
+        ),
+        Metric(
+            "mean_char_change_ratio",
+            "Levenshtein distance per original character, mean over examples",
+            "neither",
+            mean_char_change_ratio,
+        ),
+        Metric(
+            "num_resource_hits",
+            "places where the resource table has an option; 0 without a table",
+            "neither",
+            lambda o: int(_hits(o).sum()),
+        ),
+        Metric(
+            "resource_coverage_rate",
+            "share of examples with at least one such place",
+            "neither",
+            lambda o: _ratio(int(np.sum(_hits(o) > 0)), len(o.gold)),
+        ),
+        Metric(
+            "mean_resource_hits_per_example",
+            "such places per example",
+            "neither",
+            lambda o: _ratio(int(_hits(o).sum()), len(o.gold)),
+        ),
+        Metric(
+            "num_clean_correct",
+            "examples that are right when clean",
+            "higher",
+            lambda o: int(np.sum(_clean_labels(o) == o.gold)),
+        ),
+        Metric(
+            "num_attack_eval",
+            "examples that are right when clean and really changed",
+            "neither",
+            lambda o: int(_attacked(o).sum()),
+        ),
+        Metric("attack_success_rate", "of those, the share that is now wrong", "lower", attack_success_rate),
+        Metric(
+            "site_rate",
+            "share of examples with at least one place to edit",
+            "neither",
+            lambda o: _ratio(int(np.sum(o.sites > 0)), len(o.gold)),
+        ),
+        Metric(
+            "edit_rate",
+            "edits per place to edit: the realised prob",
+            "neither",
+            lambda o: _ratio(int(o.edits.sum()), int(o.sites.sum())),
+        ),
+        Metric(
+            "unk_rate_increase",
+            "rise of the unknown token's share of all tokens: a drop that is only masking shows here",
+            "neither",
+            unk_rate_increase,
+        ),
+        Metric(
+            "changed_acc",
+            "accuracy on the perturbed inputs, changed examples only",
+            "higher",
+            lambda o: accuracy(gold=o.gold[o.changed], predicted=_perturbed_labels(o)[o.changed]),
+        ),
+        Metric(
+            "truncated_rate",
+            "share of the perturbed inputs that the model did not read to the end",
+            "neither",
+            lambda o: _ratio(int(o.truncated[:, 1].sum()), len(o.gold)),
+        ),
+    )
+}
+"""The metrics by name; the first 17 in the order of the reference protocol's columns, then what crt adds."""
+
+REFERENCE_METRICS = tuple(METRICS)[:17]
+"""The metric columns of the reference protocol."""
+
+CLEAN_METRICS = ("clean_acc", "clean_macro_f1", "num_examples", "num_clean_correct", "truncated_rate")
+"""The metrics that a clean cell has."""
+
+
+def score(outcome: Outcome) -> dict[str, float]:
+    """Return every metric of an outcome that is defined."""
+    values = {name: metric.compute(outcome) for name, metric in METRICS.items()}
+    return {name: float(value) for name, value in values.items() if value is not None}

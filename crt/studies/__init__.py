@@ -1,0 +1,1 @@
+"""The experiments: each joins data, perturbations, models and scores into one."""

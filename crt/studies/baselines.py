@@ -1,0 +1,66 @@
+"""The baselines: data sets x models x training seeds, as commands that can be read, run here or sent to a cluster."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crt.models import RULE
+
+LAUNCH = ("accelerate", "launch", "--quiet", "--module")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One model on one data set: train, then evaluate."""
+
+    name: str
+    """For the summary."""
+    steps: tuple[tuple[str, ...], ...]
+    """Argument lists, run in this order; a failure ends the job."""
+
+    def line(self) -> str:
+        """Return the job as one shell command."""
+        return " && ".join(shlex.join(step) for step in self.steps)
+
+
+def plan(
+    datasets: Sequence[str],
+    models: Sequence[str],
+    train_seeds: Sequence[int],
+    *,
+    args: Sequence[str],
+    output: str,
+) -> tuple[Job, ...]:
+    """Return the jobs of the matrix; the rule classifier needs no training and has one job a data set.
+
+    Args:
+        datasets: names of tasks.
+        models: model specs.
+        train_seeds: seeds of the training.
+        args: further options of both commands.
+        output: folder under which each evaluation gets its own.
+    """
+    from crt.studies.train import checkpoint_alias
+    from crt.tracking import registered_name
+
+    jobs = []
+    for dataset in datasets:
+        for model in models:
+            for seed in train_seeds if model != RULE else train_seeds[:1]:
+                alias = RULE if model == RULE else checkpoint_alias(model, seed)
+                spec = RULE if model == RULE else f"models:/{registered_name(dataset)}@{alias}"
+                common = ("--dataset", dataset, *args)
+                train = (*LAUNCH, "entrypoints.train", *common, "--model", model, "--seed", str(seed))
+                folder = ("--output_dir", f"{output}/{dataset}/{alias}")
+                evaluate = (*LAUNCH, "entrypoints.evaluate", *common, "--model", spec, *folder)
+                jobs.append(Job(f"{dataset}/{alias}", (evaluate,) if model == RULE else (train, evaluate)))
+    return tuple(jobs)
+
+
+def execute(job: Job) -> bool:
+    """Run the steps of a job in processes of their own; return whether all of them ended well."""
+    # The run of the caller is not theirs: each step opens its own in the same experiment.
+    environment = {key: value for key, value in os.environ.items() if key != "MLFLOW_RUN_ID"}
+    return all(subprocess.run(step, env=environment, check=False).returncode == 0 for step in job.steps)

@@ -1,0 +1,171 @@
+"""The comparison: stored cells of many runs become the paper table."""
+
+import logging
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from crt import __version__
+from crt.errors import TrackingError
+from crt.records import CLEAN
+from crt.reporting.table import PaperTable, detail_table, headline, paper_table, summary_table
+from crt.studies.results import move_files
+
+if TYPE_CHECKING:
+    from crt.tracking import MlflowTracker
+
+log = logging.getLogger(__name__)
+
+METRICS = ("perturbed_acc", "acc_drop", "attack_success_rate")
+"""The metrics that get a paper table; the first one goes into the notes."""
+
+IDENTITY = ("model", "train_seed", "dataset", "perturbation", "prob", "seed")
+"""What makes two cells the same measurement: the later one counts."""
+
+AGREE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("scoring_version", ()),
+    ("data_digest", ("dataset",)),
+    ("fields", ("dataset", "perturbation")),
+    ("table_sha256", ("perturbation",)),
+)
+"""Params that must agree among the cells of a comparison, and within what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `compare` found."""
+
+    tables: tuple[PaperTable, ...]
+    """One for each of METRICS."""
+    cells: pd.DataFrame
+    """The cells that they are made of."""
+
+
+def select(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the last finished cell of each measurement.
+
+    Args:
+        cells: oldest first.
+        models: only these; none: all.
+        datasets: only these; none: all.
+
+    Raises:
+        TrackingError: nothing is left, or what is left was not measured in the same way.
+    """
+    for column, wanted in (("model", models), ("dataset", datasets)):
+        if wanted and not cells.empty:
+            stray = [name for name in wanted if name not in set(cells[column])]
+            if stray:
+                known = ", ".join(sorted(set(cells[column])))
+                raise TrackingError(f"no finished cell has the {column} '{stray[0]}'; there are {known}")
+            cells = cells[cells[column].isin(wanted)]
+    if cells.empty or (cells["perturbation"] == CLEAN).all():
+        raise TrackingError("there is no finished cell to compare; run: mlflow run . -e evaluate -P dataset=tnews")
+    cells = cells.reindex(columns=list(dict.fromkeys([*cells.columns, *IDENTITY])))
+    cells = cells.drop_duplicates(list(IDENTITY), keep="last")
+    faults = [fault for param, within in AGREE if param in cells for fault in _disagreements(cells, param, within)]
+    if faults:
+        raise TrackingError(
+            "these cells were not measured in the same way:\n"
+            + "\n".join(f"  - {fault}" for fault in faults)
+            + "\nredo the odd ones, or compare only some with models=… or datasets=…"
+        )
+    return cells
+
+
+def _disagreements(cells: pd.DataFrame, param: str, within: tuple[str, ...]) -> list[str]:
+    faults = []
+    groups = cells.groupby(list(within), sort=True) if within else [((), cells)]
+    for key, group in groups:
+        values = group.dropna(subset=[param])
+        if values[param].nunique() < 2:
+            continue
+        key = key if isinstance(key, tuple) else (key,)
+        place = " ".join(str(part) for part in key)
+        newest = values.iloc[-1][param]
+        odd = values[values[param] != newest]
+        seen = "; ".join(
+            f"{value} ({', '.join(sorted(set(rows['model'])))}, {int(rows['num_examples'].max())} examples)"
+            for value, rows in values.groupby(param, sort=False)
+        )
+        redo = sorted({f"-P dataset={row.dataset} -P model={_spec(row)}" for row in odd.itertuples()})
+        faults.append(
+            f"{param}{f' of {place}' if place else ''} differs: {seen}; to redo with the newest settings: "
+            + "; ".join(f"mlflow run . -e evaluate {command}" for command in redo[:3])
+        )
+    return faults
+
+
+def _spec(row: object) -> str:
+    source = getattr(row, "model_source", None)
+    return f"models:/{source}" if isinstance(source, str) and source else str(getattr(row, "model", ""))
+
+
+def signature(cells: pd.DataFrame) -> str:
+    """Return what must agree for two tables to be comparable, as `key:value` pairs."""
+
+    def listed(column: str) -> str:
+        return ",".join(sorted({str(value) for value in cells[column].dropna()})) if column in cells else ""
+
+    def versions(name: str, column: str) -> str:
+        if column not in cells:
+            return ""
+        pairs = cells[[name, column]].dropna().drop_duplicates().sort_values(name)
+        return ",".join(f"{key}@{str(value)[:8]}" for key, value in pairs.itertuples(index=False))
+
+    rows = cells[cells["perturbation"] != CLEAN]
+    parts = {
+        "crt": __version__,
+        "scoring": listed("scoring_version"),
+        "data": versions("dataset", "data_digest"),
+        "tables": versions("perturbation", "table_sha256"),
+        "probs": ",".join(f"{prob:g}" for prob in sorted(rows["prob"].unique())),
+        "seeds": ",".join(str(seed) for seed in sorted(rows["seed"].unique())),
+        "max_length": listed("max_length"),
+        "precision": listed("precision"),
+        "fields": listed("fields"),
+    }
+    return "|".join(f"{key}:{value}" for key, value in parts.items() if value)
+
+
+def publish(tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, figures: bool) -> Comparison:
+    """Write tables and figures into a folder and to the run, and a summary run for each model and data set.
+
+    Args:
+        tracker: of the run of the comparison.
+        cells: from `select`.
+        folder: made if it does not exist.
+        figures: draw them.
+    """
+    mark = signature(cells)
+    summary = summary_table(cells)
+    tables = tuple(paper_table(cells, metric, mark) for metric in METRICS)
+    with tempfile.TemporaryDirectory() as temporary:
+        staging = Path(temporary)
+        detail_table(cells).to_csv(staging / "cells.csv", index=False, lineterminator="\n")
+        summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
+        for table in tables:
+            stem = staging / f"paper_table_{table.metric}"
+            table.csv().to_csv(stem.with_suffix(".csv"), index=False, lineterminator="\n")
+            stem.with_suffix(".md").write_text(table.markdown(), encoding="utf-8")
+            stem.with_suffix(".tex").write_text(table.latex(), encoding="utf-8")
+        if figures:
+            from crt.reporting.figures import FIGURES, dose_curves, save
+
+            for metric, stem_name in FIGURES.items():
+                figure = dose_curves(summary, metric)
+                for suffix in (".svg", ".png"):
+                    save(figure, (staging / stem_name).with_suffix(suffix))
+        tracker.log_folder(staging)
+        move_files(staging, folder)
+    tracker.log_tags({"crt.signature": mark})
+    tracker.log_note(tables[0].markdown())
+    for (model, dataset), group in cells.groupby(["model", "dataset"]):
+        note = paper_table(group, METRICS[0], signature(group)).markdown()
+        keys = {"model": str(model), "dataset": str(dataset)}
+        tracker.replace_summary(f"{model} on {dataset}", f"{model} on {dataset}", keys, headline(group), note)
+    return Comparison(tables, cells)

@@ -1,0 +1,137 @@
+"""The grid of an experiment: which cells there are, whether they make sense, and what identifies each."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+from crt import SCORING_VERSION
+from crt.errors import CrtError, GridError, unknown
+from crt.perturbations import PERTURBATIONS, Loaded
+from crt.perturbations.engine import FIELDS
+from crt.records import CLEAN, Cell
+from crt.tasks import ALIASES, find_task
+
+DEFAULT_PROBS = (0.05, 0.15, 0.30)
+DEFAULT_SEEDS = (13, 42, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns of the user's own data."""
+
+    text: str = "text"
+    """The text, or the first text of a pair."""
+    text_pair: str | None = None
+    """The second text of a pair."""
+    label: str = "label"
+    """The label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What is to be measured: models x data sets x perturbations x probs x seeds, and a clean cell of each pair."""
+
+    models: tuple[str, ...]
+    """Model specs."""
+    datasets: tuple[str, ...]
+    """Names in TASKS, or paths of the user's own data."""
+    perturbations: tuple[str, ...] = tuple(PERTURBATIONS)
+    """Keys of PERTURBATIONS."""
+    probs: tuple[float, ...] = DEFAULT_PROBS
+    """Shares of the sites to edit, 0..1."""
+    seeds: tuple[int, ...] = DEFAULT_SEEDS
+    """Seeds of the perturbations."""
+    split: str | None = None
+    """The split to evaluate on; None: that of the task."""
+    limit: int | None = None
+    """At most so many examples."""
+    fields: str = "both"
+    """Which texts of a pair are perturbed: both, first or second."""
+    exclude_seen: bool = False
+    """Leave out the examples whose input also stands in the training split."""
+    tables: Mapping[str, Path] = field(default_factory=dict)
+    """The user's own table of a perturbation."""
+    columns: Columns = Columns()
+    """Columns of the user's own data."""
+
+    def __post_init__(self) -> None:
+        """Check everything that can be checked before anything is loaded.
+
+        Raises:
+            GridError: with all faults at once.
+        """
+        faults = [*_list_faults("model", self.models), *_list_faults("data set", self.datasets)]
+        faults += [*_list_faults("perturbation", self.perturbations), *_list_faults("prob", self.probs)]
+        faults += _list_faults("seed", self.seeds)
+        for name in self.datasets:
+            try:
+                find_task(name, text=self.columns.text, text_pair=self.columns.text_pair, label=self.columns.label)
+            except CrtError as error:
+                faults.append(str(error))
+        repeated = [name for name in self.datasets if name in ALIASES and ALIASES[name] in self.datasets]
+        faults += [f"data set '{name}' is another name of '{ALIASES[name]}', which is listed too" for name in repeated]
+        faults += [unknown("perturbation", p, PERTURBATIONS) for p in self.perturbations if p not in PERTURBATIONS]
+        faults += [
+            f"prob {p!r} is outside 0..1" for p in self.probs if not (math.isfinite(p) and 0.0 <= float(p) <= 1.0)
+        ]
+        faults += [f"seed {s} is negative" for s in self.seeds if s < 0]
+        if self.limit is not None and self.limit < 1:
+            faults.append(f"max_samples is {self.limit}; it must be at least 1")
+        if self.fields not in FIELDS:
+            faults.append(unknown("value of fields", self.fields, FIELDS))
+        for name, path in self.tables.items():
+            if name not in PERTURBATIONS:
+                faults.append(unknown("perturbation", name, PERTURBATIONS) + f" (in table={name}:{path})")
+            elif not PERTURBATIONS[name].has_table:
+                faults.append(f"perturbation '{name}' has no table (in table={name}:{path})")
+            elif not path.is_file():
+                faults.append(f"{path}: no such file (in table={name}:{path})")
+        if faults:
+            raise GridError(faults)
+
+    def cells(self, model: str, dataset: str, perturbation: str) -> tuple[Cell, ...]:
+        """Return the cells of one perturbation of a model on a data set; `CLEAN` has one cell."""
+        if perturbation == CLEAN:
+            return (Cell(model, dataset, CLEAN, 0.0, 0),)
+        return tuple(Cell(model, dataset, perturbation, p, s) for p in self.probs for s in self.seeds)
+
+
+def fingerprint(cell: Cell, *, examples: str, predictor: str, fields: str, loaded: Loaded | None) -> str:
+    """Return 16 hexadecimal digits over all that the numbers of a cell depend on.
+
+    Args:
+        cell: the cell.
+        examples: digest of the examples.
+        predictor: fingerprint of the model.
+        fields: which texts of a pair are perturbed.
+        loaded: the perturbation with its table; None for the clean cell.
+    """
+    facts: dict[str, object] = {
+        "cell": [cell.model, cell.dataset, cell.perturbation, repr(float(cell.prob)), cell.seed],
+        "examples": examples,
+        "predictor": predictor,
+        "scoring": SCORING_VERSION,
+    }
+    if loaded is not None:
+        facts |= {
+            "fields": fields,
+            "table": loaded.table.sha256 if loaded.table else "",
+            "libraries": {name: version(name) for name in loaded.perturbation.libraries},
+        }
+    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def format_prob(prob: float) -> str:
+    """Return the one spelling of a prob as a param: params compare as text."""
+    return f"{prob:.6g}"
+
+
+def _list_faults(kind: str, values: Sequence[object]) -> list[str]:
+    if not values:
+        return [f"the {kind} list is empty"]
+    repeated = sorted({str(value) for value in values if values.count(value) > 1})
+    return [f"{kind} {value} is listed twice" for value in repeated]

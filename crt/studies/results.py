@@ -1,0 +1,79 @@
+"""What evaluate writes: the stored cells of a grid as tables, examples and figures."""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from crt.errors import CrtError
+from crt.records import CLEAN
+from crt.reporting.table import KEYS, detail_table, headline, in_order, summary_table
+
+if TYPE_CHECKING:
+    from crt.tracking import MlflowTracker
+
+
+def publish(tracker: "MlflowTracker", keys: Sequence[str], folder: Path, *, figures: bool) -> pd.DataFrame:
+    """Write the files of a grid into a folder and to its run; return the cells.
+
+    They are made from the cells as they are stored, so that a grid that was interrupted and resumed gives whole files.
+
+    Args:
+        tracker: of the run of the grid.
+        keys: of all cells of the grid.
+        folder: made if it does not exist.
+        figures: draw them.
+    """
+    cells = tracker.cells(keys)
+    with tempfile.TemporaryDirectory() as temporary:
+        staging = Path(temporary)
+        detail_table(cells).to_csv(staging / "robustness_results_multi.csv", index=False, lineterminator="\n")
+        summary = summary_table(cells)
+        summary.to_csv(staging / "robustness_summary_multi.csv", index=False, lineterminator="\n")
+        _write_examples(tracker, cells, staging / "examples_multi.json")
+        if figures:
+            from crt.reporting.figures import FIGURES, dose_curves, save
+
+            for metric, stem in FIGURES.items():
+                save(dose_curves(summary, metric), staging / f"{stem}.svg")
+        tracker.log_folder(staging)
+        move_files(staging, folder)
+    if len(cells[["model", "dataset"]].drop_duplicates()) == 1:
+        tracker.log_metrics(headline(cells))
+    return cells
+
+
+def check_output(folder: Path) -> None:
+    """Make sure that files can be written into a folder, before hours are spent on them.
+
+    Raises:
+        CrtError: they cannot.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise CrtError(f"output_dir {folder} cannot be written to ({error.strerror}); name another one") from error
+
+
+def move_files(source: Path, target: Path) -> None:
+    """Move finished files into a folder, each in one step: a reader never meets half a file."""
+    target.mkdir(parents=True, exist_ok=True)
+    for file in sorted(source.iterdir()):
+        partial = target / f".{file.name}.partial"
+        partial.write_bytes(file.read_bytes())
+        partial.replace(target / file.name)
+
+
+def _write_examples(tracker: "MlflowTracker", cells: pd.DataFrame, path: Path) -> None:
+    rows = in_order(cells[cells["perturbation"] != CLEAN])
+    examples = [
+        {**{key: row[key] for key in KEYS}, "examples": tracker.examples(str(row["run_id"]))}
+        for row in rows.to_dict("records")
+    ]
+    text = json.dumps(examples, ensure_ascii=False, indent=1)
+    path.write_text(text + "\n", encoding="utf-8", errors="surrogatepass")

@@ -1,0 +1,100 @@
+"""Training as an experiment: data, loop, log, registry."""
+
+import logging
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crt.models.processes import share
+from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, train
+from crt.tasks import Source, Split, Task, labels_of, load_training
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from crt.tracking import MlflowTracker
+
+log = logging.getLogger(__name__)
+
+
+def run(
+    task: Task,
+    source: Source,
+    options: TrainOptions,
+    accelerator: "Accelerator",
+    tracker: "MlflowTracker | None",
+    *,
+    train_subset: int | None = None,
+    eval_subset: int | None = None,
+) -> str:
+    """Train a classifier, log it and register its best epoch; return the registered `name/version`.
+
+    Args:
+        task: what to train on.
+        source: where the published data sets are read from.
+        options: how to train.
+        accelerator: device and processes; every process must call this.
+        tracker: where to log; None on all processes but the main one.
+        train_subset: train on at most so many examples.
+        eval_subset: choose the best epoch on at most so many.
+    """
+    task = replace(task, labels=labels_of(task, source))
+    train_split, selection = load_training(task, source)
+    train_split, selection = train_split.limited(train_subset), selection.limited(eval_subset)
+    log.info(
+        "%s: training on %d examples of '%s'; the best epoch is chosen on %d (%s)", task.name,
+        len(train_split.examples), train_split.name, len(selection.examples), selection.name,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="crt-train-") as temporary:
+        for record in train(task, train_split, selection, accelerator, options, Path(temporary)):
+            if isinstance(record, Checkpoint):
+                return share(accelerator, lambda record=record: _register(record, task, selection, options, tracker))  # type: ignore[misc]
+            if tracker is not None:
+                _log(record, tracker)
+    raise AssertionError("training ends with a checkpoint")
+
+
+def checkpoint_alias(base_model: str, seed: int) -> str:
+    """Return the alias of the newest version that was trained from this model with this seed."""
+    name = base_model.rsplit("/", 1)[-1]
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name) + f"-s{seed}"
+
+
+def _log(record: StepRecord | EpochRecord, tracker: "MlflowTracker") -> None:
+    if isinstance(record, StepRecord):
+        tracker.log_metrics({"train_loss": record.loss, "learning_rate": record.learning_rate}, step=record.step)
+        if record.step == record.steps or record.step % max(1, record.steps // 10) < max(1, record.steps // 100):
+            log.info("step %d/%d: loss %.4f", record.step, record.steps, record.loss)
+        return
+    speed = {"train_seconds": record.seconds, "tokens_per_second": record.tokens_per_second, "epoch": record.epoch}
+    scores = {f"selection_{name}": value for name, value in record.selection.items()}
+    tracker.log_metrics(scores | speed, step=record.step)
+    log.info(
+        "epoch %d: %s; %.0f tokens/s%s", record.epoch,
+        ", ".join(f"{name} {value:.4f}" for name, value in record.selection.items()),
+        record.tokens_per_second, "; the best so far" if record.best else "",
+    )  # fmt: skip
+
+
+def _register(
+    checkpoint: Checkpoint, task: Task, selection: Split, options: TrainOptions, tracker: "MlflowTracker | None"
+) -> str:
+    from crt.tracking import register_checkpoint
+
+    assert tracker is not None
+    value = checkpoint.epoch.selection[options.selection_metric]
+    alias = checkpoint_alias(checkpoint.base_model, options.seed)
+    tracker.log_metrics({f"best_{name}": score for name, score in checkpoint.epoch.selection.items()})
+    version, message = register_checkpoint(
+        tracker,
+        checkpoint.folder,
+        task,
+        name=f"{task.name}-{alias}",
+        alias=alias,
+        metric=options.selection_metric,
+        value=value,
+        digest=selection.digest(),
+    )
+    log.info("%s", message)
+    return version

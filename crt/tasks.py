@@ -1,0 +1,336 @@
+"""The data sets: what their labels and fields are, where they come from, and their examples."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from crt import randomness
+from crt.errors import DataError, UnknownName, unknown
+from crt.reading import READERS, Row, read_hub, read_rows
+from crt.records import Example, Input
+from crt.resources import resource_dir
+
+HELD_OUT = 0.05
+"""Share of the training texts that select the best epoch where validation is the split that is reported."""
+
+UNLABELLED = frozenset({"", "-", "-1", "None", "nan"})
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """Where a data set stands on the Hugging Face hub."""
+
+    repository: str
+    """Id of the data set."""
+    config: str | None = None
+    """Configuration within it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A classification data set."""
+
+    name: str
+    """Key of TASKS, or the name of the user's own file or folder."""
+    summary: str
+    """One line for the reference page."""
+    labels: tuple[str, ...]
+    """Label names in index order; empty where only the model knows them."""
+    fields: tuple[tuple[str, ...], ...]
+    """For each field of the input, the column names it goes by in the known sources."""
+    files: Mapping[str, str]
+    """File of each split, below `data_dir`."""
+    eval_split: str
+    """The split that is reported by default."""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """Other spellings of a label in the known sources."""
+    label_column: str = "label"
+    """Column of the label."""
+    id_columns: tuple[str, ...] = ()
+    """Columns that number the rows in a way that outlives dropped rows."""
+    hub: Hub | None = None
+    """The hub data set; without one the files are at hand."""
+    root: Path | None = None
+    """Folder of the files where it is fixed: built-in samples and the user's own data."""
+    licence: str = ""
+    """Licence of the data, as far as it is stated."""
+    citation: str = ""
+    """Whom to cite."""
+
+    @property
+    def selects_on_validation(self) -> bool:
+        """Whether a validation split is free to choose the best epoch on."""
+        return "validation" in self.files and self.eval_split != "validation"
+
+    @property
+    def train_split(self) -> str:
+        """The split to train on: `train`, or the only file there is."""
+        return "train" if "train" in self.files else next(iter(self.files))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where to read the published data sets from."""
+
+    data_dir: Path | None = None
+    """Folder that holds `chnsenticorp/`, `ocnli/` and `tnews/` in the published formats; None: the hub."""
+    revision: str | None = None
+    """Revision of the hub data set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The usable rows of one split."""
+
+    task: str
+    """Name of the task."""
+    name: str
+    """Name of the split."""
+    examples: tuple[Example, ...]
+    """In file order."""
+    unlabelled: int
+    """Rows dropped for want of a label."""
+
+    def digest(self) -> str:
+        """Return 16 hexadecimal digits of the SHA-256 over ids, inputs and labels."""
+        rows = ([example.id, example.input, example.label] for example in self.examples)
+        return sha256("\n".join(json.dumps(row) for row in rows).encode()).hexdigest()[:16]
+
+    def where(self, keep: Callable[[Example], bool]) -> "Split":
+        """Return the split with only the examples to keep."""
+        return Split(self.task, self.name, tuple(e for e in self.examples if keep(e)), self.unlabelled)
+
+    def limited(self, count: int | None) -> "Split":
+        """Return a stable subset of at most `count` examples; a smaller count gives a subset of a larger one."""
+        if count is None or count >= len(self.examples):
+            return self
+        rows = randomness.smallest([example.id for example in self.examples], count, key="subset")
+        return Split(self.task, self.name, tuple(self.examples[row] for row in rows), self.unlabelled)
+
+
+_NEWS = "story culture entertainment sports finance house car edu tech military travel world stock agriculture game"
+_NEWS_LABELS = tuple(f"news_{topic}" for topic in _NEWS.split())
+_NEWS_CODES = ["100", "101", "102", "103", "104", "106", "107", "108", "109", "110", "112", "113", "114", "115", "116"]
+_NLI_LABELS = ("neutral", "entailment", "contradiction")
+_CLUE = "Xu et al., CLUE: A Chinese Language Understanding Evaluation Benchmark, COLING 2020, arXiv 2004.05986"
+
+
+def _numbered(labels: Sequence[str]) -> dict[str, str]:
+    return {str(index): label for index, label in enumerate(labels)}
+
+
+TASKS: Mapping[str, Task] = {
+    task.name: task
+    for task in (
+        Task(
+            name="chnsenticorp",
+            summary="hotel, laptop and book reviews, 2 classes",
+            labels=("negative", "positive"),
+            fields=(("text_a", "text"),),
+            files={s: f"chnsenticorp/{f}.tsv" for s, f in (("train",) * 2, ("validation", "dev"), ("test",) * 2)},
+            eval_split="test",
+            codes=_numbered(("negative", "positive")),
+            hub=Hub("lansinuote/ChnSentiCorp"),
+            licence="none stated",
+            citation="Tan and Zhang, An empirical study of sentiment analysis for Chinese documents, "
+            "Expert Systems with Applications 34(4), 2008",
+        ),
+        Task(
+            name="tnews",
+            summary="news titles, 15 topics (CLUE TNEWS 1.1)",
+            labels=_NEWS_LABELS,
+            fields=(("sentence",),),
+            files={"train": "tnews/train.json", "validation": "tnews/dev.json", "test": "tnews/test.json"},
+            eval_split="validation",
+            codes=dict(zip(_NEWS_CODES, _NEWS_LABELS, strict=True)) | _numbered(_NEWS_LABELS),
+            id_columns=("idx",),
+            hub=Hub("clue/clue", "tnews"),
+            licence="none stated",
+            citation=_CLUE,
+        ),
+        Task(
+            name="ocnli",
+            summary="natural language inference on sentence pairs, 3 classes (CLUE OCNLI)",
+            labels=_NLI_LABELS,
+            fields=(("sentence1",), ("sentence2",)),
+            files={"train": "ocnli/train.50k.json", "validation": "ocnli/dev.json", "test": "ocnli/test.json"},
+            eval_split="validation",
+            codes=_numbered(_NLI_LABELS),
+            id_columns=("id", "idx"),
+            hub=Hub("clue/clue", "ocnli"),
+            licence="CC BY-NC 2.0",
+            citation="Hu et al., OCNLI: Original Chinese Natural Language Inference, Findings of EMNLP 2020, "
+            "arXiv 2010.05444",
+        ),
+        Task(
+            name="sample",
+            summary="built-in reviews of everyday things, 2 classes, written for this project",
+            labels=("negative", "positive"),
+            fields=(("text",),),
+            files={s: f"sample/{f}.tsv" for s, f in (("train",) * 2, ("validation", "dev"), ("test",) * 2)},
+            eval_split="test",
+            codes=_numbered(("negative", "positive")),
+            root=resource_dir() / "samples",
+            licence="CC0-1.0",
+        ),
+    )
+}
+"""The data sets by name."""
+
+ALIASES: Mapping[str, str] = {"chsenticorp": "chnsenticorp"}
+"""Other spellings of a name in TASKS."""
+
+
+def find_task(name: str, *, text: str = "text", text_pair: str | None = None, label: str = "label") -> Task:
+    """Return the task of a name in TASKS, or that of the user's own file or folder.
+
+    A folder holds `train`, `validation` (or `dev`) and `test` files; a single file serves as the only split.
+
+    Args:
+        name: a key of TASKS or ALIASES, or a path.
+        text: column of the text in the user's own files.
+        text_pair: column of the second text, for sentence pairs.
+        label: column of the label.
+
+    Raises:
+        UnknownName: neither a known name nor an existing path.
+        DataError: the folder holds no usable file, or the training file cannot be read.
+    """
+    known = ALIASES.get(name, name)
+    if known in TASKS:
+        return TASKS[known]
+    path = Path(name)
+    if path.is_file():
+        files = {"all": path.name}
+    elif path.is_dir():
+        found = {file.stem: file.name for file in sorted(path.iterdir()) if file.suffix.lower() in READERS}
+        if "dev" in found:
+            found.setdefault("validation", found["dev"])
+        files = {split: found[split] for split in ("train", "validation", "test") if split in found}
+        if not files:
+            raise DataError(f"{path}: holds no train, validation (or dev) or test file ({', '.join(READERS)})")
+    else:
+        raise UnknownName(f"{unknown('data set', name, TASKS)}, or the path of your own file or folder")
+    task = Task(
+        name=path.stem,
+        summary="the user's own data",
+        labels=(),
+        fields=((text,),) if text_pair is None else ((text,), (text_pair,)),
+        files=files,
+        eval_split=next(split for split in ("test", "validation", "all", "train") if split in files),
+        label_column=label,
+        root=path if path.is_dir() else path.parent,
+    )
+    return task
+
+
+def labels_of(task: Task, source: Source) -> tuple[str, ...]:
+    """Return the labels of a task; those of the user's own data are collected from its training file.
+
+    Integers are put in numeric order, other labels in code point order.
+    """
+    if task.labels:
+        return task.labels
+    found = {_label_text(row.values.get(task.label_column)) for row in _rows(task, task.train_split, source)}
+    names = found - UNLABELLED
+    if len(names) < 2:
+        raise DataError(f"{task.name}: column '{task.label_column}' holds {sorted(names)}; two labels are needed")
+    if all(name.lstrip("-").isdecimal() for name in names):
+        return tuple(sorted(names, key=int))
+    return tuple(sorted(names))
+
+
+def load_split(task: Task, split: str, source: Source) -> Split:
+    """Read one split of a task whose labels are known.
+
+    Raises:
+        DataError: the split does not exist, has no labels, lacks a column or holds an unknown label.
+    """
+    examples = []
+    unlabelled = 0
+    index = {label: number for number, label in enumerate(task.labels)}
+    for number, row in enumerate(_rows(task, split, source)):
+        label = _label_text(row.values.get(task.label_column))
+        label = task.codes.get(label, label)
+        if label in UNLABELLED and label not in index:
+            unlabelled += 1
+            continue
+        if label not in index:
+            names = ", ".join(task.labels[:20]) + (", …" if len(task.labels) > 20 else "")
+            raise DataError(f"{row.where}: label '{label}' is none of the {len(index)} labels of {task.name} ({names})")
+        number_in_source = next((row.values[c] for c in task.id_columns if c in row.values), number)
+        inputs = tuple(_field(task, row, columns) for columns in task.fields)
+        examples.append(Example(f"{task.name}/{split}/{number_in_source}", inputs, index[label]))
+    if not examples:
+        raise DataError(
+            f"{task.name}: the {unlabelled:,} rows of '{split}' have no labels; "
+            f"ask for another split ({', '.join(s for s in task.files if s != split)})"
+        )
+    if len({example.id for example in examples}) < len(examples):
+        raise DataError(f"{task.name}, split '{split}': column {' or '.join(task.id_columns)} repeats a value")
+    return Split(task.name, split, tuple(examples), unlabelled)
+
+
+def load_training(task: Task, source: Source) -> tuple[Split, Split]:
+    """Return what to train on and what to choose the best epoch on, which is never the split that is reported.
+
+    Where validation is reported, `HELD_OUT` of the training texts (of the premises, for pairs) are set aside: a text
+    is never on both sides.
+    """
+    train = load_split(task, task.train_split, source)
+    if task.selects_on_validation:
+        return train, load_split(task, "validation", source)
+    bases = [randomness.base("selection", example.input[0]) for example in train.examples]
+    held = {e.id for e, draw in zip(train.examples, randomness.uniforms(bases, 0), strict=True) if draw < HELD_OUT}
+    if not held or len(held) == len(train.examples):
+        raise DataError(
+            f"{task.name}: {len(train.examples)} training rows are too few to set {HELD_OUT:.0%} of them aside for the "
+            "choice of the best epoch; add rows, or a validation file beside the training file"
+        )
+    selection = train.where(lambda example: example.id in held)
+    return train.where(lambda example: example.id not in held), Split(
+        task.name, f"held out of {train.name}", selection.examples, 0
+    )
+
+
+def seen_in_training(task: Task, source: Source) -> frozenset[Input] | None:
+    """Return the inputs of the training split, or None where there is no such split."""
+    if "train" not in task.files:
+        return None
+    return frozenset(tuple(_field(task, row, c) for c in task.fields) for row in _rows(task, "train", source))
+
+
+def _rows(task: Task, split: str, source: Source) -> list[Row]:
+    if split not in task.files:
+        raise DataError(f"{task.name} has no split '{split}'; it has {', '.join(task.files)}")
+    root = task.root or source.data_dir
+    if root is None:
+        assert task.hub is not None
+        return read_hub(task.hub.repository, task.hub.config, split, source.revision)
+    path = root / task.files[split]
+    if not path.is_file():
+        raise DataError(
+            f"{path}: no such file; data_dir must be the folder that holds chnsenticorp/, ocnli/ and tnews/ "
+            "in their published formats"
+        )
+    return read_rows(path)
+
+
+def _field(task: Task, row: Row, columns: Sequence[str]) -> str:
+    for column in columns:
+        if column in row.values:
+            value = row.values[column]
+            if not isinstance(value, str):
+                raise DataError(f"{row.where}: column '{column}' holds {value!r}, which is no text")
+            return value
+    raise DataError(
+        f"{row.where}: no column '{' or '.join(columns)}' for {task.name}; the file has {', '.join(row.values)}"
+    )
+
+
+def _label_text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)

@@ -1,0 +1,419 @@
+"""MLflow: the only module that imports it.
+
+A cell is created late, filled by one batch, and marked FINISHED last; only FINISHED cells count. So a killed process
+leaves at most one cell that does not count, and a rerun does what is missing.
+"""
+
+import json
+import logging
+import os
+import platform
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pandas as pd
+from mlflow.entities import Metric, Param, RunTag
+from mlflow.exceptions import MlflowException
+from mlflow.tracking.context.registry import resolve_tags
+
+from crt.errors import CrtError, TrackingError
+from crt.models import RULE
+from crt.records import CellRecord, ResolvedModel
+from crt.studies.grid import format_prob
+from crt.tasks import Task
+
+log = logging.getLogger(__name__)
+
+KIND, KEY = "crt.kind", "crt.cell_key"
+EXAMPLES, OUTCOMES = "examples.jsonl", "outcomes.csv"
+
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+
+
+@contextmanager
+def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["MlflowTracker"]:
+    """Open the run that an entry point works in: the project run under `mlflow run`, else a new one.
+
+    Args:
+        kind: train, grid, baselines, compare or main; the tag `crt.kind`.
+        name: of a new run.
+        settings: logged as params `cfg.<name>`; the project parameters themselves are logged by `mlflow run`.
+
+    Raises:
+        TrackingError: the tracking store cannot be used; the message says what to use.
+    """
+    run_id = os.environ.get("MLFLOW_RUN_ID")
+    try:
+        if run_id is None and "MLFLOW_EXPERIMENT_ID" not in os.environ:
+            mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default")
+        run = mlflow.start_run(run_name=None if run_id else name, tags={KIND: kind, **_host_tags()})
+    except Exception as error:  # the stores raise whatever their drivers raise
+        raise _store_error(error) from error
+    tracker = MlflowTracker(run.info.run_id, run.info.experiment_id)
+    status = "FAILED"
+    try:
+        if run_id:
+            mlflow.set_tag("mlflow.runName", name)
+        tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
+        yield tracker
+        status = "FINISHED"
+    except MlflowException as error:
+        raise TrackingError(f"the tracking store refused: {error.message}") from error
+    finally:
+        mlflow.end_run(status)
+
+
+class MlflowTracker:
+    """Logs to one run and, as runs of their own that point to it, cells."""
+
+    def __init__(self, run_id: str, experiment_id: str) -> None:
+        """Take the run that everything belongs to."""
+        self.run_id, self.experiment_id = run_id, experiment_id
+        self.client = mlflow.MlflowClient()
+        self._tags = {key: str(value) for key, value in resolve_tags().items()}
+
+    def finished(self) -> frozenset[str]:
+        """Return the keys of the cells of this experiment that ended FINISHED."""
+        runs = _search(self.client, [self.experiment_id], "attributes.status = 'FINISHED'")
+        return frozenset(run.data.tags[KEY] for run in runs if KEY in run.data.tags)
+
+    def log_cell(self, record: CellRecord) -> None:
+        """Log one cell as a child run: params, metrics, examples and outcomes."""
+        cell, now = record.cell, _now()
+        bad = {name: value for name, value in record.metrics.items() if not abs(value) < float("inf")}
+        if bad:
+            raise TrackingError(f"metrics of {cell} are no finite numbers: {bad}; nothing was logged")
+        name = f"{cell.model} {cell.dataset} {cell.perturbation}"
+        if cell.prob or cell.seed:
+            name += f" {format_prob(cell.prob)} seed {cell.seed}"
+        keys = {
+            "model": cell.model,
+            "dataset": cell.dataset,
+            "perturbation": cell.perturbation,
+            "prob": format_prob(cell.prob),
+            "seed": str(cell.seed),
+        }
+        tags = {**self._tags, KIND: "cell", KEY: record.key, "mlflow.parentRunId": self.run_id}
+        tags |= {f"crt.{key}": value for key, value in keys.items()}
+        if record.modified:
+            tags["crt.table"] = "modified"
+        run_id = self.client.create_run(self.experiment_id, run_name=name, start_time=now, tags=tags).info.run_id
+        try:
+            self.client.log_batch(
+                run_id,
+                params=[Param(key, value) for key, value in {**keys, **record.params}.items()],
+                metrics=[Metric(key, value, now, 0) for key, value in record.metrics.items()],
+            )
+            with tempfile.TemporaryDirectory() as folder:
+                lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in record.examples]
+                (Path(folder) / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
+                pd.DataFrame(record.outcomes).to_csv(
+                    Path(folder) / OUTCOMES, index=False, lineterminator="\n", errors="surrogatepass"
+                )
+                self.client.log_artifacts(run_id, folder)
+        except BaseException:
+            self.client.set_terminated(run_id, "FAILED")
+            raise
+        self.client.set_terminated(run_id, "FINISHED")
+
+    def cells(self, keys: Sequence[str]) -> pd.DataFrame:
+        """Return the stored cells with these keys, the last of each; see `read_cells`.
+
+        Raises:
+            TrackingError: one of them is not stored.
+        """
+        frame = cell_frame(_search(self.client, [self.experiment_id], f"tags.`{KIND}` = 'cell'"))
+        frame = frame[frame["key"].isin(keys)].drop_duplicates("key", keep="last")
+        missing = set(keys) - set(frame["key"])
+        if missing:
+            raise TrackingError(f"{len(missing)} of {len(keys)} cells are not in the store although they were logged")
+        return frame
+
+    def examples(self, run_id: str) -> list[dict[str, Any]]:
+        """Return the example pairs of a stored cell."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = self.client.download_artifacts(run_id, EXAMPLES, folder)
+            text = Path(path).read_text(encoding="utf-8", errors="surrogatepass")
+        return [json.loads(line) for line in text.split("\n") if line]
+
+    def resolve(self, spec: str, task: Task) -> ResolvedModel:
+        """Return the model that a spec stands for; an empty one is the best that is registered for the task, else `rule`.
+
+        Raises:
+            TrackingError: the registry has no such model; the message says what there is.
+        """
+        if not spec:
+            spec = f"models:/{registered_name(task.name)}@best" if self._has_best(task) else RULE
+            if spec == RULE:
+                log.info(
+                    "no model is registered for %s: evaluating the rule classifier; train one with "
+                    "mlflow run . -e train -P dataset=%s", task.name, task.name,
+                )  # fmt: skip
+                self.log_tags({"mlflow.runName": f"rule on {task.name} (no model registered)"})
+        if not spec.startswith("models:/"):
+            return ResolvedModel(spec)
+        folder, source = resolve_model(spec)
+        log.info("model %s is version %s", spec, source)
+        return ResolvedModel(folder, source)
+
+    def _has_best(self, task: Task) -> bool:
+        try:
+            self.client.get_model_version_by_alias(registered_name(task.name), "best")
+        except MlflowException:
+            return False
+        return True
+
+    def log_params(self, params: Mapping[str, object]) -> None:
+        """Log params of the run; a value that was logged before stays."""
+        present = self.client.get_run(self.run_id).data.params
+        rows = [Param(key, str(value)) for key, value in params.items() if key not in present]
+        self.client.log_batch(self.run_id, params=rows)
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        """Log metrics of the run."""
+        now = _now()
+        self.client.log_batch(self.run_id, metrics=[Metric(key, value, now, step) for key, value in metrics.items()])
+
+    def log_tags(self, tags: Mapping[str, str]) -> None:
+        """Set tags of the run."""
+        self.client.log_batch(self.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
+
+    def log_folder(self, folder: Path) -> None:
+        """Log every file of a folder as an artifact of the run."""
+        self.client.log_artifacts(self.run_id, str(folder))
+
+    def log_note(self, markdown: str) -> None:
+        """Show a text on the page of the run."""
+        self.log_tags({"mlflow.note.content": markdown[:7900]})
+
+    def child(self, kind: str, name: str, settings: Mapping[str, object]) -> "MlflowTracker":
+        """Return a tracker of a new run that points to this one; end it with `end`."""
+        tags = {**self._tags, KIND: kind, "mlflow.parentRunId": self.run_id}
+        run = self.client.create_run(self.experiment_id, run_name=name, tags=tags)
+        tracker = MlflowTracker(run.info.run_id, self.experiment_id)
+        tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
+        return tracker
+
+    def end(self, status: str = "FINISHED") -> None:
+        """End the run of this tracker."""
+        self.client.set_terminated(self.run_id, status)
+
+    def replace_summary(
+        self, key: str, name: str, params: Mapping[str, str], metrics: Mapping[str, float], note: str
+    ) -> None:
+        """Log the summary run of a model on a data set in place of the one that stood for it before."""
+        old = _search(self.client, [self.experiment_id], f"tags.`{KIND}` = 'summary' and tags.`crt.summary` = '{key}'")
+        summary = self.child("summary", name, {})
+        summary.log_tags({"crt.summary": key, **{f"crt.{name}": value for name, value in params.items()}})
+        summary.log_params(params)
+        summary.log_metrics(metrics)
+        summary.log_note(note)
+        summary.end()
+        for run in old:
+            self.client.delete_run(run.info.run_id)
+
+
+class Silent:
+    """The tracker of the processes that do not log and are not asked."""
+
+    def resolve(self, spec: str, task: Task) -> ResolvedModel:  # noqa: ARG002
+        """Return the spec."""
+        return ResolvedModel(spec)
+
+    def finished(self) -> frozenset[str]:
+        """Return nothing."""
+        return frozenset()
+
+    def log_cell(self, record: CellRecord) -> None:
+        """Do nothing."""
+
+
+def read_cells(experiments: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return every finished cell of some experiments, oldest first, and the names of the experiments.
+
+    Args:
+        experiments: names; none: the experiment that `mlflow run` would use.
+
+    Raises:
+        TrackingError: an experiment does not exist; the message lists those that do.
+    """
+    client = mlflow.MlflowClient()
+    try:
+        if experiments:
+            found = {name: client.get_experiment_by_name(name) for name in experiments}
+        else:
+            current = os.environ.get("MLFLOW_EXPERIMENT_ID")
+            name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default"
+            experiment = client.get_experiment(current) if current else client.get_experiment_by_name(name)
+            found = {experiment.name if experiment else name: experiment}
+        missing = [name for name, experiment in found.items() if experiment is None]
+        if missing:
+            known = ", ".join(sorted(e.name for e in client.search_experiments()))
+            raise TrackingError(f"there is no experiment '{missing[0]}'; the store has {known}")
+        ids = [experiment.experiment_id for experiment in found.values() if experiment is not None]
+        runs = _search(client, ids, f"tags.`{KIND}` = 'cell' and attributes.status = 'FINISHED'")
+    except CrtError:
+        raise
+    except Exception as error:  # the stores raise whatever their drivers raise
+        raise _store_error(error) from error
+    return cell_frame(runs), tuple(found)
+
+
+def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
+    """Return finished cell runs as a table, oldest first: key, run_id, params and metrics by name."""
+    rows = []
+    for run in sorted(runs, key=lambda run: run.info.start_time):
+        if run.info.status != "FINISHED":
+            continue
+        params = dict(run.data.params)
+        params |= {"prob": float(params["prob"]), "seed": int(params["seed"])}
+        rows.append({"key": run.data.tags[KEY], "run_id": run.info.run_id, **params, **run.data.metrics})
+    return pd.DataFrame(rows, columns=None if rows else ["key", "run_id"])
+
+
+def resolve_model(spec: str) -> tuple[str, str]:
+    """Turn `models:/name@alias` or `models:/name/version` into a checkpoint folder and `name/version`.
+
+    The version is looked up once: an alias may move while an experiment runs.
+
+    Raises:
+        TrackingError: there is no such model; the message says what there is.
+    """
+    client = mlflow.MlflowClient()
+    reference = spec.removeprefix("models:/")
+    try:
+        if "@" in reference:
+            name, alias = reference.split("@", 1)
+            version = client.get_model_version_by_alias(name, alias).version
+        else:
+            name, _, version = reference.partition("/")
+            client.get_model_version(name, version)
+        folder = Path(mlflow.artifacts.download_artifacts(f"models:/{name}/{version}"))
+    except (MlflowException, OSError) as error:
+        raise TrackingError(f"model {spec} cannot be had: {_registry_hint(client, reference)} ({error})") from error
+    return str(folder), f"{name}/{version}"
+
+
+def registered_name(task: str) -> str:
+    """Return the name under which the checkpoints of a task are registered."""
+    return "crt-" + task.replace("/", "-").replace(":", "-")
+
+
+def register_checkpoint(
+    tracker: MlflowTracker,
+    folder: Path,
+    task: Task,
+    *,
+    name: str,
+    alias: str,
+    metric: str,
+    value: float,
+    digest: str,
+) -> tuple[str, str]:
+    """Log a checkpoint as an MLflow model and register it; move the alias `best` only to a better one.
+
+    Better means: a higher value of the same metric on the same selection data.
+
+    Args:
+        tracker: its run owns the model.
+        folder: the checkpoint.
+        task: the task that it was trained on.
+        name: of the logged model.
+        alias: always moves to the new version.
+        metric: that the best epoch was chosen by.
+        value: of the metric on the selection data.
+        digest: of the selection data.
+
+    Returns:
+        `name/version`, and a sentence that says what happened to the alias `best`.
+    """
+    import torch
+    import transformers
+    from mlflow.models import infer_signature
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    model.name_or_path = ""  # a hub id here would cost minutes of look-ups where there is no hub
+    texts = {"text": ["文本"], "text_pair": ["文本"]} if len(task.fields) == 2 else {"text": ["文本"]}
+    signature = infer_signature(pd.DataFrame(texts), pd.DataFrame({"label": [task.labels[0]], "score": [0.5]}))
+    info = mlflow.transformers.log_model(
+        {"model": model, "tokenizer": AutoTokenizer.from_pretrained(folder)},
+        task="text-classification",
+        name=name.replace("/", "-").replace(":", "-"),
+        signature=signature,
+        pip_requirements=[
+            f"transformers=={transformers.__version__}",
+            f"torch=={torch.__version__.split('+')[0]}",
+        ],
+    )
+    tags = {"metric": metric, "value": f"{value:.6f}", "selection_digest": digest, "run_id": tracker.run_id}
+    registered = registered_name(task.name)
+    version = mlflow.register_model(info.model_uri, registered, tags=tags).version
+    client, reference = tracker.client, f"{registered}/{version}"
+    client.set_registered_model_alias(registered, alias, version)
+    new = f"version {version} ({metric} {value:.4f})"
+    try:
+        old = client.get_model_version_by_alias(registered, "best")
+    except MlflowException:
+        client.set_registered_model_alias(registered, "best", version)
+        return reference, f"{registered}@best is {new}, the first"
+    before = f"version {old.version} ({old.tags.get('metric')} {float(old.tags.get('value', 'nan')):.4f})"
+    client.set_model_version_tag(registered, version, "best_before", before)
+    if (old.tags.get("metric"), old.tags.get("selection_digest")) != (metric, digest):
+        return reference, (
+            f"{registered}@best stays {before}: it was chosen by another metric or on other selection data, so it "
+            f"cannot be compared with {new}; evaluate the new one with model=models:/{registered}/{version}"
+        )
+    if value <= float(old.tags["value"]):
+        return reference, f"{registered}@best stays {before}; this is {new}"
+    client.set_registered_model_alias(registered, "best", version)
+    client.set_model_version_tag(registered, old.version, "best_after", new)
+    return reference, f"{registered}@best moves from {before} to {new}"
+
+
+def _registry_hint(client: mlflow.MlflowClient, reference: str) -> str:
+    name = reference.replace("@", "/").split("/")[0]
+    versions = sorted(int(v.version) for v in client.search_model_versions(f"name = '{name}'"))
+    if versions:
+        return f"{name} has the versions {', '.join(map(str, versions))}"
+    known = ", ".join(sorted(model.name for model in client.search_registered_models())) or "no model at all"
+    return f"the registry has {known}"
+
+
+def _search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> list[Any]:
+    """Return every run that matches: a single call is cut at 1,000 without a word."""
+    runs: list[Any] = []
+    token = None
+    while True:
+        page = client.search_runs(experiments, query, max_results=5000, page_token=token)
+        runs += page
+        token = page.token
+        if not token:
+            return runs
+
+
+def _host_tags() -> dict[str, str]:
+    tags = {"crt.host": platform.node(), "crt.pid": str(os.getpid())}
+    status = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, check=False)
+    if status.returncode == 0:
+        tags["crt.git_dirty"] = str(bool(status.stdout.strip())).lower()
+    return tags
+
+
+def _store_error(error: Exception) -> TrackingError:
+    cause = " ".join(str(error).split())[:300]
+    return TrackingError(
+        f"the tracking store {mlflow.get_tracking_uri()} cannot be used ({type(error).__name__}: {cause}); "
+        "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
+    )
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,184 @@
+"""What every command shares: option types, the one place where errors become exits, and the tracked run."""
+
+import functools
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crt.errors import CrtError
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from crt.tracking import MlflowTracker
+
+Command = Callable[..., None]
+
+
+class Listed(click.ParamType):
+    """Comma-separated values; an empty text is an empty list."""
+
+    name = "list"
+
+    def __init__(self, kind: type[str] | type[float] | type[int] = str) -> None:
+        """Take the type of the values."""
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        """Split and convert."""
+        if isinstance(value, tuple):
+            return value
+        parts = [part.strip() for part in str(value).split(",") if part.strip()]
+        try:
+            return tuple(self.kind(part) for part in parts)
+        except ValueError:
+            kinds = {float: "numbers", int: "whole numbers", str: "names"}
+            self.fail(f"{value!r} is no list of {kinds[self.kind]}; write them like 0.05,0.15 or 13,42", param, ctx)
+
+
+class Optional(click.ParamType):
+    """A value that may be left empty: MLproject passes every parameter, set or not."""
+
+    def __init__(self, kind: click.ParamType, name: str) -> None:
+        """Take the type of a value that is there."""
+        self.kind, self.name = kind, name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return None for an empty text."""
+        return None if value in ("", None) else self.kind.convert(value, param, ctx)
+
+
+class Pairs(click.ParamType):
+    """Comma-separated `left<separator>right`; an empty text is an empty mapping."""
+
+    name = "pairs"
+
+    def __init__(self, separator: str) -> None:
+        """Take the separator of the two sides."""
+        self.separator = separator
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:
+        """Split into a mapping."""
+        if isinstance(value, dict):
+            return value
+        pairs: dict[str, str] = {}
+        for part in filter(None, (part.strip() for part in str(value).split(","))):
+            left, found, right = part.partition(self.separator)
+            if not (left and found and right) or left in pairs:
+                self.fail(f"{part!r} is no new NAME{self.separator}VALUE", param, ctx)
+            pairs[left] = right
+        return pairs
+
+
+COUNT = Optional(click.IntRange(min=1), "count")
+TEXT = Optional(click.STRING, "text")
+NUMBER = Optional(click.FLOAT, "number")
+WHOLE = Optional(click.INT, "integer")
+
+
+def option(name: str, kind: click.ParamType | type, default: object, text: str) -> Callable[[Command], Command]:
+    """Return a click option named like the MLproject parameter; a switch may stand without a value."""
+    if kind is bool:
+        switch = {"is_flag": False, "flag_value": "true"}
+        return click.option(f"--{name}", type=click.BOOL, default=default, show_default=True, help=text, **switch)
+    return click.option(f"--{name}", type=kind, default=default, show_default=default != "", help=text)
+
+
+def options(*several: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Join options into one decorator, in their order."""
+    return lambda command: functools.reduce(lambda done, one: one(done), reversed(several), command)
+
+
+DATA = options(
+    option(
+        "data_dir", TEXT, "", "Folder that holds chnsenticorp/, ocnli/, tnews/; default $CRT_DATA_DIR, else the hub."
+    ),
+    option("revision", TEXT, "", "Revision of the hub data set."),
+    option("text_column", str, "text", "Column of the text in your own file."),
+    option("text_pair_column", TEXT, "", "Column of the second text, for pairs."),
+    option("label_column", str, "label", "Column of the label."),
+)
+
+PREDICT = options(
+    option("max_length", click.IntRange(min=8), 128, "Longest input in tokens; more is cut off."),
+    option(
+        "eval_batch_size",
+        click.IntRange(min=1),
+        32,
+        "Inputs of full length in a batch; shorter ones make larger batches.",
+    ),
+    option(
+        "precision",
+        click.Choice(["auto", "fp32", "bf16", "fp16"]),
+        "auto",
+        "auto: bf16 on a GPU that has it, else fp32.",
+    ),
+)
+
+OUTPUT = options(
+    option("output_dir", click.Path(path_type=Path), "outputs", "Folder for tables and figures."),
+    option("no_figures", bool, "false", "Write tables only."),
+)
+
+
+def door(command: Command) -> Command:
+    """Turn the errors of crt into a message on stderr and exit 1; anything else is a bug and keeps its traceback."""
+
+    @functools.wraps(command)
+    def guarded(**values: Any) -> None:
+        logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+        main = os.environ.get("RANK", "0") == "0"
+        logging.getLogger("crt").setLevel(logging.INFO if main else logging.ERROR)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        try:
+            command(**values)
+        except CrtError as error:
+            if main:
+                click.echo(f"error: {error}", err=True)
+            sys.exit(1)
+
+    return guarded
+
+
+def source(values: dict[str, Any]) -> Any:
+    """Return where the published data sets are read from: the option, else $CRT_DATA_DIR, else the hub."""
+    from crt.errors import DataError
+    from crt.tasks import Source
+
+    folder = values["data_dir"] or os.environ.get("CRT_DATA_DIR") or None
+    if folder and not Path(folder).is_dir():
+        raise DataError(f"data_dir {folder}: no such folder")
+    return Source(Path(folder) if folder else None, values["revision"])
+
+
+@contextmanager
+def tracked(
+    kind: str, name: str, settings: dict[str, object], precision: str = "auto"
+) -> Iterator[tuple["Accelerator", "MlflowTracker | None"]]:
+    """Start the processes and, on the main one, the run; end both whatever happens."""
+    import transformers
+
+    from crt.models.processes import share, start
+    from crt.tracking import open_run
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    accelerator = start(precision)
+    tracker: MlflowTracker | None = None
+    with ExitStack() as stack:
+        stack.callback(accelerator.end_training)
+
+        def enter() -> None:
+            nonlocal tracker
+            tracker = stack.enter_context(open_run(kind, name, {**settings, "processes": accelerator.num_processes}))
+
+        share(accelerator, enter)
+        yield accelerator, tracker
+        accelerator.wait_for_everyone()

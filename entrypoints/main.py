@@ -1,0 +1,50 @@
+"""The whole job at small size: train, evaluate, compare, on the built-in reviews; no network, a few minutes."""
+
+from typing import Any
+
+import click
+
+from entrypoints.door import OUTPUT, door, option, tracked
+
+
+@click.command()
+@option("num_train_epochs", click.IntRange(min=1), 12, "Passes over the built-in training reviews.")
+@OUTPUT
+@door
+def main(**o: Any) -> None:
+    """Train a tiny BERT on the built-in reviews, measure it and the rule classifier, and compare the two."""
+    from crt.models import RULE, PredictOptions
+    from crt.models.training import TrainOptions
+    from crt.studies import benchmark, compare, results, train
+    from crt.studies.grid import Grid
+    from crt.tasks import TASKS, Source
+    from crt.tracking import Silent
+
+    results.check_output(o["output_dir"])
+    predict = PredictOptions(max_length=64)
+    recipe = TrainOptions(
+        model="tiny",
+        num_train_epochs=o["num_train_epochs"],
+        train_batch_size=16,
+        learning_rate=1e-3,
+        predict=predict,
+    )
+    with tracked("main", "demo: tiny and rule on sample", {"num_train_epochs": recipe.num_train_epochs}) as (
+        accelerator,
+        tracker,
+    ):
+        training = tracker.child("train", "train tiny on sample", {"learning_rate": 1e-3}) if tracker else None
+        version = train.run(TASKS["sample"], Source(), recipe, accelerator, training)
+        if training:
+            training.end()
+        grid = Grid(models=(f"models:/{version}", RULE), datasets=("sample",))
+        keys = benchmark.run(grid, Source(), predict, accelerator, tracker or Silent())
+        if tracker:
+            cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
+            found = compare.publish(tracker, compare.select(cells), o["output_dir"], figures=not o["no_figures"])
+            click.echo(f"\n{found.tables[0].markdown()}\ntables and figures: {o['output_dir']}")
+            click.echo("see every run: mlflow ui")
+
+
+if __name__ == "__main__":
+    main()

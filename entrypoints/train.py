@@ -1,0 +1,65 @@
+"""Train a classifier and register its best epoch."""
+
+from typing import Any
+
+import click
+
+from entrypoints.door import COUNT, DATA, PREDICT, door, option, source, tracked
+
+
+@click.command()
+@option("dataset", str, "chnsenticorp", "chnsenticorp, tnews, ocnli, sample, or the path of your own file or folder.")
+@option("model", str, "hfl/chinese-roberta-wwm-ext", "Hub id, folder, models:/name@alias, or tiny (random weights).")
+@option("num_train_epochs", click.IntRange(min=1), 1, "Passes over the training examples.")
+@option("train_batch_size", click.IntRange(min=1), 8, "Examples in a forward pass, over all processes.")
+@option("gradient_accumulation_steps", click.IntRange(min=1), 1, "Forward passes in a step of the optimizer.")
+@option("learning_rate", click.FloatRange(min=0, min_open=True), 2e-5, "Peak learning rate.")
+@option("weight_decay", click.FloatRange(min=0), 0.01, "Not applied to biases and layer norms.")
+@option("warmup_ratio", click.FloatRange(0, 1), 0.1, "Share of the steps over which the learning rate rises.")
+@option("max_grad_norm", click.FloatRange(min=0, min_open=True), 1.0, "Gradients are clipped to this norm.")
+@option("seed", click.IntRange(min=0), 42, "Training seed.")
+@option("selection_metric", click.Choice(["accuracy", "macro_f1"]), "accuracy", "What the best epoch is chosen by.")
+@option("train_subset", COUNT, "", "Train on at most so many examples.")
+@option("eval_subset", COUNT, "", "Choose the best epoch on at most so many examples.")
+@DATA
+@PREDICT
+@option("smoke", bool, "false", "Preset: a tiny model on the built-in rows of the data set.")
+@door
+def main(**o: Any) -> None:
+    """Train on the training split; the best epoch is never chosen on the split that is reported."""
+    from crt.models import TINY, PredictOptions
+    from crt.resources import resource_dir
+    from crt.tasks import find_task
+
+    if o["smoke"]:
+        o |= {"data_dir": str(resource_dir() / "samples"), "model": TINY, "learning_rate": 1e-3}
+    task = find_task(o["dataset"], text=o["text_column"], text_pair=o["text_pair_column"], label=o["label_column"])
+    data = source(o)
+
+    from crt.models.training import TrainOptions
+    from crt.studies import train
+
+    names = ("num_train_epochs", "train_batch_size", "gradient_accumulation_steps", "learning_rate", "weight_decay")
+    names += ("warmup_ratio", "max_grad_norm", "seed", "selection_metric")
+    settings = {name: o[name] for name in names}
+    predict = PredictOptions(o["max_length"], o["eval_batch_size"], o["precision"])
+    name = f"train {o['model']} on {task.name}, seed {o['seed']}"
+    with tracked("train", name, settings, o["precision"]) as (accelerator, tracker):
+        version = train.run(
+            task,
+            data,
+            TrainOptions(model=o["model"], predict=predict, **settings),
+            accelerator,
+            tracker,
+            train_subset=o["train_subset"],
+            eval_subset=o["eval_subset"],
+        )
+        if tracker:
+            click.echo(
+                f"registered models:/{version}\nevaluate it: "
+                f"mlflow run . -e evaluate -P dataset={o['dataset']} -P model=models:/{version}"
+            )
+
+
+if __name__ == "__main__":
+    main()

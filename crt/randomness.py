@@ -22,6 +22,7 @@ def base(*key: str | int) -> int:
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
+@np.errstate(over="ignore")  # modulo 2**64 is meant; numpy warns where base and position are scalars
 def uniforms(bases: ArrayLike, positions: ArrayLike, *, stream: int = 0) -> NDArray[np.float64]:
     """Return draws in [0, 1), one for each pair of base and position.
 
@@ -35,7 +36,8 @@ def uniforms(bases: ArrayLike, positions: ArrayLike, *, stream: int = 0) -> NDAr
     z = (z ^ (z >> _S30)) * _MIX1
     z = (z ^ (z >> _S27)) * _MIX2
     z = z ^ (z >> _S31)
-    return (z >> _S11).astype(np.float64) * 2.0**-53
+    draws: NDArray[np.float64] = (z >> _S11).astype(np.float64) * 2.0**-53
+    return draws
 
 
 def smallest(names: list[str], count: int, *, key: str) -> list[int]:

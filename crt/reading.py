@@ -72,8 +72,6 @@ def read_hub(repository: str, config: str | None, split: str, revision: str | No
 
 def _text(path: Path) -> str:
     data = path.read_bytes()
-    if not data.strip():
-        raise DataError(f"{path}: is empty")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -82,6 +80,8 @@ def _text(path: Path) -> str:
             f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8 "
             "(Chinese files from Excel are often GB18030)"
         ) from error
+    if not text.strip():
+        raise DataError(f"{path}: is empty")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise DataError(f"{path}, line {line}: holds a NUL character; this is no text file")
@@ -108,31 +108,38 @@ def _json_lines(path: Path) -> Iterable[Row]:
 
 def _tsv(path: Path) -> Iterable[Row]:
     lines = iter(_lines(path))
-    header = next(lines)[1].split("\t")
+    where, line = next(lines)
+    header = _header(where, line.split("\t"))
     for where, line in lines:
-        cells = line.split("\t")
-        if len(cells) != len(header):
-            raise DataError(f"{where}: {len(cells)} columns, the header has {len(header)} ({', '.join(header)})")
-        yield Row(where, dict(zip(header, cells, strict=True)))
+        yield _row(where, header, line.split("\t"))
 
 
 def _csv(path: Path) -> Iterable[Row]:
     reader = csv.reader(StringIO(_text(path), newline=""), strict=True)
+    header: list[str] = []
     where = f"{path}, line 1"
     try:
-        header = next(reader)
-        while True:
+        while (cells := next(reader, None)) is not None:
+            if header and cells:
+                yield _row(where, header, cells)
+            elif cells:
+                header = _header(where, cells)
             where = f"{path}, line {reader.line_num + 1}"
-            cells = next(reader, None)
-            if cells is None:
-                return
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                raise DataError(f"{where}: {len(cells)} columns, the header has {len(header)} ({', '.join(header)})")
-            yield Row(where, dict(zip(header, cells, strict=True)))
     except csv.Error as error:
         raise DataError(f"{where}: not valid CSV ({error})") from error
+
+
+def _header(where: str, cells: list[str]) -> list[str]:
+    twice = [cell for cell in cells if cell and cells.count(cell) > 1]
+    if twice:
+        raise DataError(f"{where}: column '{twice[0]}' stands there twice; rename or remove one of them")
+    return cells
+
+
+def _row(where: str, header: list[str], cells: list[str]) -> Row:
+    if len(cells) != len(header):
+        raise DataError(f"{where}: {len(cells)} columns, the header has {len(header)} ({', '.join(header)})")
+    return Row(where, dict(zip(header, cells, strict=True)))
 
 
 def _parquet(path: Path) -> Iterable[Row]:

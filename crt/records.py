@@ -72,6 +72,9 @@ class ResolvedModel:
     """Registered name and version, where it comes from the registry."""
 
 
+RULE = "rule"
+"""Spec of the rule classifier."""
+
 CLEAN = "clean"
 """The perturbation of a clean cell, whose prob and seed are 0."""
 

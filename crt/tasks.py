@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -58,6 +58,11 @@ class Task:
     """Licence of the data, as far as it is stated."""
     citation: str = ""
     """Whom to cite."""
+
+    @property
+    def registered_name(self) -> str:
+        """The name under which its checkpoints are registered."""
+        return "crt-" + self.name.replace("/", "-").replace(":", "-")
 
     @property
     def selects_on_validation(self) -> bool:
@@ -213,7 +218,7 @@ def find_task(name: str, *, text: str = "text", text_pair: str | None = None, la
             raise DataError(f"{path}: holds no train, validation (or dev) or test file ({', '.join(READERS)})")
     else:
         raise UnknownName(f"{unknown('data set', name, TASKS)}, or the path of your own file or folder")
-    task = Task(
+    return Task(
         name=path.stem,
         summary="the user's own data",
         labels=(),
@@ -223,7 +228,6 @@ def find_task(name: str, *, text: str = "text", text_pair: str | None = None, la
         label_column=label,
         root=path if path.is_dir() else path.parent,
     )
-    return task
 
 
 def labels_of(task: Task, source: Source) -> tuple[str, ...]:
@@ -233,12 +237,14 @@ def labels_of(task: Task, source: Source) -> tuple[str, ...]:
     """
     if task.labels:
         return task.labels
-    found = {_label_text(row.values.get(task.label_column)) for row in _rows(task, task.train_split, source)}
-    names = found - UNLABELLED
+    rows = _rows(task, task.train_split, source)
+    if not any(task.label_column in row.values for row in rows):
+        raise _no_column(task, rows[0], (task.label_column,))
+    names = {_label_text(row.values.get(task.label_column)) for row in rows} - UNLABELLED
     if len(names) < 2:
         raise DataError(f"{task.name}: column '{task.label_column}' holds {sorted(names)}; two labels are needed")
-    if all(name.lstrip("-").isdecimal() for name in names):
-        return tuple(sorted(names, key=int))
+    if all(name.removeprefix("-").isdecimal() for name in names):
+        return tuple(sorted(names, key=lambda name: (int(name), name)))
     return tuple(sorted(names))
 
 
@@ -282,16 +288,14 @@ def load_training(task: Task, source: Source) -> tuple[Split, Split]:
     train = load_split(task, task.train_split, source)
     if task.selects_on_validation:
         return train, load_split(task, "validation", source)
-    bases = [randomness.base("selection", example.input[0]) for example in train.examples]
-    held = {e.id for e, draw in zip(train.examples, randomness.uniforms(bases, 0), strict=True) if draw < HELD_OUT}
-    if not held or len(held) == len(train.examples):
-        raise DataError(
-            f"{task.name}: {len(train.examples)} training rows are too few to set {HELD_OUT:.0%} of them aside for the "
-            "choice of the best epoch; add rows, or a validation file beside the training file"
-        )
-    selection = train.where(lambda example: example.id in held)
-    return train.where(lambda example: example.id not in held), Split(
-        task.name, f"held out of {train.name}", selection.examples, 0
+    groups = sorted({example.input[0] for example in train.examples})
+    if len(groups) < 2:
+        raise DataError(f"{task.name}: the training rows share one text; there is nothing to choose the best epoch on")
+    count = max(1, round(HELD_OUT * len(groups)))
+    held = {groups[row] for row in randomness.smallest(groups, count, key="selection")}
+    selection = train.where(lambda example: example.input[0] in held)
+    return train.where(lambda example: example.input[0] not in held), replace(
+        selection, name=f"held out of {train.name}"
     )
 
 
@@ -306,10 +310,9 @@ def _rows(task: Task, split: str, source: Source) -> list[Row]:
     if split not in task.files:
         raise DataError(f"{task.name} has no split '{split}'; it has {', '.join(task.files)}")
     root = task.root or source.data_dir
-    if root is None:
-        assert task.hub is not None
+    if root is None and task.hub is not None:
         return read_hub(task.hub.repository, task.hub.config, split, source.revision)
-    path = root / task.files[split]
+    path = (root or Path()) / task.files[split]
     if not path.is_file():
         raise DataError(
             f"{path}: no such file; data_dir must be the folder that holds chnsenticorp/, ocnli/ and tnews/ "
@@ -325,7 +328,11 @@ def _field(task: Task, row: Row, columns: Sequence[str]) -> str:
             if not isinstance(value, str):
                 raise DataError(f"{row.where}: column '{column}' holds {value!r}, which is no text")
             return value
-    raise DataError(
+    raise _no_column(task, row, columns)
+
+
+def _no_column(task: Task, row: Row, columns: Sequence[str]) -> DataError:
+    return DataError(
         f"{row.where}: no column '{' or '.join(columns)}' for {task.name}; the file has {', '.join(row.values)}"
     )
 

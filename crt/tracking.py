@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,15 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking.context.registry import resolve_tags
 
 from crt.errors import CrtError, TrackingError
-from crt.models import RULE
-from crt.records import CellRecord, ResolvedModel
+from crt.records import RULE, CellRecord, ResolvedModel
 from crt.studies.grid import format_prob
 from crt.tasks import Task
 
 log = logging.getLogger(__name__)
 
 KIND, KEY = "crt.kind", "crt.cell_key"
+PAGE = 5000
+"""Runs asked for in one call."""
 EXAMPLES, OUTCOMES = "examples.jsonl", "outcomes.csv"
 
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
@@ -114,9 +116,7 @@ class MlflowTracker:
             with tempfile.TemporaryDirectory() as folder:
                 lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in record.examples]
                 (Path(folder) / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
-                pd.DataFrame(record.outcomes).to_csv(
-                    Path(folder) / OUTCOMES, index=False, lineterminator="\n", errors="surrogatepass"
-                )
+                pd.DataFrame(record.outcomes).to_csv(Path(folder) / OUTCOMES, index=False, lineterminator="\n")
                 self.client.log_artifacts(run_id, folder)
         except BaseException:
             self.client.set_terminated(run_id, "FAILED")
@@ -150,7 +150,7 @@ class MlflowTracker:
             TrackingError: the registry has no such model; the message says what there is.
         """
         if not spec:
-            spec = f"models:/{registered_name(task.name)}@best" if self._has_best(task) else RULE
+            spec = f"models:/{task.registered_name}@best" if self._has_best(task) else RULE
             if spec == RULE:
                 log.info(
                     "no model is registered for %s: evaluating the rule classifier; train one with "
@@ -165,7 +165,7 @@ class MlflowTracker:
 
     def _has_best(self, task: Task) -> bool:
         try:
-            self.client.get_model_version_by_alias(registered_name(task.name), "best")
+            self.client.get_model_version_by_alias(task.registered_name, "best")
         except MlflowException:
             return False
         return True
@@ -218,21 +218,6 @@ class MlflowTracker:
         summary.end()
         for run in old:
             self.client.delete_run(run.info.run_id)
-
-
-class Silent:
-    """The tracker of the processes that do not log and are not asked."""
-
-    def resolve(self, spec: str, task: Task) -> ResolvedModel:  # noqa: ARG002
-        """Return the spec."""
-        return ResolvedModel(spec)
-
-    def finished(self) -> frozenset[str]:
-        """Return nothing."""
-        return frozenset()
-
-    def log_cell(self, record: CellRecord) -> None:
-        """Do nothing."""
 
 
 def read_cells(experiments: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -301,11 +286,6 @@ def resolve_model(spec: str) -> tuple[str, str]:
     return str(folder), f"{name}/{version}"
 
 
-def registered_name(task: str) -> str:
-    """Return the name under which the checkpoints of a task are registered."""
-    return "crt-" + task.replace("/", "-").replace(":", "-")
-
-
 def register_checkpoint(
     tracker: MlflowTracker,
     folder: Path,
@@ -334,8 +314,7 @@ def register_checkpoint(
     Returns:
         `name/version`, and a sentence that says what happened to the alias `best`.
     """
-    import torch
-    import transformers
+    logging.getLogger("mlflow.transformers").setLevel(logging.ERROR)  # it looks for a model card on the hub
     from mlflow.models import infer_signature
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -348,13 +327,10 @@ def register_checkpoint(
         task="text-classification",
         name=name.replace("/", "-").replace(":", "-"),
         signature=signature,
-        pip_requirements=[
-            f"transformers=={transformers.__version__}",
-            f"torch=={torch.__version__.split('+')[0]}",
-        ],
+        pip_requirements=[f"{package}=={installed(package).split('+')[0]}" for package in ("transformers", "torch")],
     )
     tags = {"metric": metric, "value": f"{value:.6f}", "selection_digest": digest, "run_id": tracker.run_id}
-    registered = registered_name(task.name)
+    registered = task.registered_name
     version = mlflow.register_model(info.model_uri, registered, tags=tags).version
     client, reference = tracker.client, f"{registered}/{version}"
     client.set_registered_model_alias(registered, alias, version)
@@ -392,7 +368,7 @@ def _search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> 
     runs: list[Any] = []
     token = None
     while True:
-        page = client.search_runs(experiments, query, max_results=5000, page_token=token)
+        page = client.search_runs(experiments, query, max_results=PAGE, page_token=token)
         runs += page
         token = page.token
         if not token:

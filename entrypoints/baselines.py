@@ -15,7 +15,8 @@ from entrypoints.door import Listed, door, option
     "models", Listed(), "bert-base-chinese,hfl/chinese-roberta-wwm-ext,hfl/chinese-macbert-base", "Encoders, or rule."
 )
 @option("train_seeds", Listed(int), "13,42,100", "Training seeds.")
-@option("args", str, "", 'Further options of every command, like "--max_length 64".')
+@option("args", str, "", 'Further options of train and evaluate, like "--max_length 64".')
+@option("train_args", str, "", 'Further options of train alone, like "--num_train_epochs 3".')
 @option("output_dir", click.Path(path_type=Path), "outputs", "Folder under which each evaluation gets its own.")
 @option("execute", bool, "false", "Run the commands one by one instead of printing them.")
 @door
@@ -28,7 +29,12 @@ def main(**o: Any) -> None:
 
     Grid(models=o["models"], datasets=o["datasets"], seeds=o["train_seeds"])  # names every fault of the lists
     jobs = baselines.plan(
-        o["datasets"], o["models"], o["train_seeds"], args=shlex.split(o["args"]), output=str(o["output_dir"])
+        o["datasets"],
+        o["models"],
+        o["train_seeds"],
+        args=shlex.split(o["args"]),
+        train_args=shlex.split(o["train_args"]),
+        output=str(o["output_dir"]),
     )
     if not o["execute"]:
         click.echo("\n".join(job.line() for job in jobs))

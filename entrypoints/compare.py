@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from entrypoints.door import OUTPUT, Listed, door, option, tracked
+from entrypoints.door import OUTPUT, Listed, door, option, tracked, ui_command
 
 
 @click.command()
@@ -25,7 +25,7 @@ def main(**o: Any) -> None:
         assert tracker is not None
         found = compare.publish(tracker, cells, o["output_dir"], figures=not o["no_figures"])
         click.echo(f"read {len(found.cells)} cells of experiment {', '.join(names)}\n\n{found.tables[0].markdown()}")
-        click.echo(f"tables and figures: {o['output_dir']}\nMLflow UI: mlflow ui")
+        click.echo(f"tables and figures: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}")
 
 
 if __name__ == "__main__":

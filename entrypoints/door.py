@@ -147,6 +147,15 @@ def door(command: Command) -> Command:
     return guarded
 
 
+def ui_command(tracker: "MlflowTracker") -> str:
+    """Return the command that opens the MLflow UI on the store in use."""
+    program = Path(sys.executable).with_name("mlflow")
+    here = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
+    uri = tracker.client.tracking_uri
+    local = uri == f"sqlite:///{Path.cwd() / 'mlflow.db'}"
+    return f"{here} ui" + ("" if local else f" --backend-store-uri {uri}")
+
+
 def source(values: dict[str, Any]) -> Any:
     """Return where the published data sets are read from: the option, else $CRT_DATA_DIR, else the hub."""
     from crt.errors import DataError
@@ -163,13 +172,9 @@ def tracked(
     kind: str, name: str, settings: dict[str, object], precision: str = "auto"
 ) -> Iterator[tuple["Accelerator", "MlflowTracker | None"]]:
     """Start the processes and, on the main one, the run; end both whatever happens."""
-    import transformers
-
     from crt.models.processes import share, start
     from crt.tracking import open_run
 
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
     accelerator = start(precision)
     tracker: MlflowTracker | None = None
     with ExitStack() as stack:

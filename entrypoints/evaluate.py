@@ -48,7 +48,8 @@ from entrypoints.door import (
 @door
 def main(**o: Any) -> None:
     """Measure every (model, dataset, perturbation, prob, seed) as an MLflow run; stored cells are skipped."""
-    from crt.models import RULE, PredictOptions
+    from crt.models import PredictOptions
+    from crt.records import RULE
     from crt.resources import resource_dir
     from crt.studies.grid import Columns, Grid
 
@@ -71,7 +72,6 @@ def main(**o: Any) -> None:
     predict = PredictOptions(o["max_length"], o["eval_batch_size"], o["precision"], o["label_map"])
 
     from crt.studies import benchmark, results
-    from crt.tracking import Silent
 
     results.check_output(o["output_dir"])
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
@@ -79,7 +79,7 @@ def main(**o: Any) -> None:
         accelerator,
         tracker,
     ):
-        keys = benchmark.run(grid, data, predict, accelerator, tracker or Silent(), force=o["force"])
+        keys = benchmark.run(grid, data, predict, accelerator, tracker or benchmark.Silent(), force=o["force"])
         if tracker:
             results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
             click.echo(f"tables and figures: {o['output_dir']}\ncompare models: mlflow run . -e compare")

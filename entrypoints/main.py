@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from entrypoints.door import OUTPUT, door, option, tracked
+from entrypoints.door import OUTPUT, door, option, tracked, ui_command
 
 
 @click.command()
@@ -13,12 +13,12 @@ from entrypoints.door import OUTPUT, door, option, tracked
 @door
 def main(**o: Any) -> None:
     """Train a tiny BERT on the built-in reviews, measure it and the rule classifier, and compare the two."""
-    from crt.models import RULE, PredictOptions
+    from crt.models import PredictOptions
     from crt.models.training import TrainOptions
+    from crt.records import RULE
     from crt.studies import benchmark, compare, results, train
     from crt.studies.grid import Grid
     from crt.tasks import TASKS, Source
-    from crt.tracking import Silent
 
     results.check_output(o["output_dir"])
     predict = PredictOptions(max_length=64)
@@ -38,12 +38,12 @@ def main(**o: Any) -> None:
         if training:
             training.end()
         grid = Grid(models=(f"models:/{version}", RULE), datasets=("sample",))
-        keys = benchmark.run(grid, Source(), predict, accelerator, tracker or Silent())
+        keys = benchmark.run(grid, Source(), predict, accelerator, tracker or benchmark.Silent())
         if tracker:
             cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
             found = compare.publish(tracker, compare.select(cells), o["output_dir"], figures=not o["no_figures"])
             click.echo(f"\n{found.tables[0].markdown()}\ntables and figures: {o['output_dir']}")
-            click.echo("see every run: mlflow ui")
+            click.echo(f"see every run in the browser: {ui_command(tracker)}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from crt.errors import ModelError
-from crt.records import Input, Prediction
+from crt.records import RULE, Input, Prediction
 from crt.tasks import Task
 
 if TYPE_CHECKING:
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 BASELINES = ("bert-base-chinese", "hfl/chinese-roberta-wwm-ext", "hfl/chinese-macbert-base")
 """The encoders that the baselines matrix trains by default."""
 
-RULE = "rule"
-"""Spec of the rule classifier."""
-
 TINY = "tiny"
 """Spec, for training only, of a small character-level BERT with random weights."""
 
@@ -25,16 +22,30 @@ TINY = "tiny"
 class Predictor(Protocol):
     """A model that is ready to classify."""
 
-    name: str
-    """Id of the base model: what the tables call it."""
-    labels: tuple[str, ...]
-    """Label names, in the order of the columns of `probabilities`: that of the task."""
-    fingerprint: str
-    """16 hexadecimal digits over all that its predictions depend on."""
-    train_seed: int | None
-    """Seed that it was trained with, where that is known."""
-    settings: Mapping[str, str]
-    """How it predicts: max_length, precision and the like."""
+    @property
+    def name(self) -> str:
+        """Id of the base model: what the tables call it."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Label names, in the order of the columns of `probabilities`: that of the task."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits over all that its predictions depend on."""
+        ...
+
+    @property
+    def train_seed(self) -> int | None:
+        """Seed that it was trained with, where that is known."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """How it predicts: max_length, precision and the like."""
+        ...
 
     def predict(self, inputs: Sequence[Input]) -> Prediction:
         """Return float32[n, C] probabilities that sum to 1; row i belongs to `inputs[i]`.
@@ -108,6 +119,12 @@ def match_labels(model: str, found: Sequence[str], task: Task, label_map: Mappin
         f"model {model} has {len(found)} labels ({_some(found)}), {task.name} has {len(task.labels)} "
         f"({_some(task.labels)}); missing: {_some(missing) or 'none'}; unknown: {_some(extra) or 'none'}; {advice}"
     )
+
+
+def checkpoint_alias(base_model: str, seed: int) -> str:
+    """Return the alias of the newest version that was trained from this model with this seed."""
+    name = base_model.rsplit("/", 1)[-1]
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name) + f"-s{seed}"
 
 
 def is_folder(spec: str) -> bool:

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
+import transformers
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list, gather_object
 
@@ -17,12 +18,14 @@ PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
 
 
 def start(precision: str = "auto") -> Accelerator:
-    """Return the accelerator of this process.
+    """Return the accelerator of this process; from here on transformers reports errors only.
 
     Args:
         precision: fp32, bf16, fp16, or auto: what the user's accelerate configuration says, else bf16 on a GPU that
             has it, else fp32.
     """
+    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     if precision == "auto":
         configured = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
         fast = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
@@ -42,17 +45,17 @@ def precision_of(accelerator: Accelerator) -> str:
 
 def share(accelerator: Accelerator, produce: Callable[[], T]) -> T:
     """Run `produce` on the main process and return its result, or raise its error, on every process."""
-    outcome: list[object] = [None, None]
+    outcome: list[Any] = [None, None]
     if accelerator.is_main_process:
         try:
             outcome = [produce(), None]
         except CrtError as error:
             outcome = [None, error]
     broadcast_object_list(outcome)
-    result, error = outcome
-    if isinstance(error, CrtError):
-        raise error
-    return result  # type: ignore[return-value]
+    result, failure = outcome
+    if failure is not None:
+        raise failure
+    return cast(T, result)
 
 
 def gather(items: list[T]) -> list[T]:

@@ -86,15 +86,15 @@ def keyword_scorer(rules: Mapping[str, object]) -> Scorer:
 
 
 def pair_scorer(rules: Mapping[str, object]) -> Scorer:
-    """Judge a pair by its surface: contradiction if one side is negated or has opposite words, entailment if nearly
-    all characters of the hypothesis stand in the premise, else the fallback.
+    """Judge a pair by its surface: contradiction if only the hypothesis is negated or the sides hold opposite words,
+    entailment if most characters of the hypothesis stand in the premise, else the fallback.
     """
     negation = _alternatives(rules["negations"])  # type: ignore[arg-type]
     opposites: Sequence[tuple[str, str]] = rules["opposites"]  # type: ignore[assignment]
 
     def score(value: Input) -> dict[str, float]:
         premise, hypothesis = value
-        negated = bool(negation.search(premise)) != bool(negation.search(hypothesis))
+        negated = bool(negation.search(hypothesis)) and not negation.search(premise)
         opposed = any(
             (a in premise and b in hypothesis and a not in hypothesis and b not in premise)
             or (b in premise and a in hypothesis and b not in hypothesis and a not in premise)
@@ -102,9 +102,9 @@ def pair_scorer(rules: Mapping[str, object]) -> Scorer:
         )
         characters = set(hypothesis) - set("，。！？,.!? ")
         overlap = len(characters & set(premise)) / max(len(characters), 1)
-        points = {"contradiction": 1.0 * negated + 1.0 * opposed, "entailment": 4.0 * overlap - 3.0}
-        points[str(rules["fallback"])] = points.get(str(rules["fallback"]), 0.0) + 0.5
-        return points
+        # entailment overtakes the fallback at 60 % overlap; a contradiction outweighs any overlap
+        contradiction = 1.5 if negated or opposed else 0.0
+        return {str(rules["fallback"]): 0.5, "contradiction": contradiction, "entailment": 2.0 * overlap - 0.7}
 
     return score
 

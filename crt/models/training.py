@@ -4,6 +4,7 @@ A step is planned globally: the same examples make a step for any number of proc
 mean over its examples however they were dealt. Training yields records; it does not know who logs them.
 """
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -21,7 +22,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, get_linear_sc
 from crt.errors import ModelError
 from crt.models import TINY, PredictOptions
 from crt.models.tiny import build_tiny
-from crt.models.transformer import TransformerClassifier, collate, encode, load_model, load_tokenizer
+from crt.models.transformer import TransformerClassifier, collate, encode, load_model, load_tokenizer, model_name
 from crt.scoring.metrics import accuracy, macro_f1
 from crt.tasks import Split, Task
 
@@ -125,70 +126,38 @@ def train(
     """
     set_seed(options.seed)
     model, tokenizer = _new_model(task, train_split, options)
-    base_model = model.config.crt_base_model
-    model = model.to(accelerator.device)
-    optimizer = torch.optim.AdamW(_groups(model, options.weight_decay), lr=options.learning_rate)
-    model, optimizer = accelerator.prepare(model, optimizer)
-    encoded = encode(tokenizer, [example.input for example in train_split.examples], options.predict.max_length)
-    gold = torch.tensor([example.label for example in train_split.examples])
-    per_step = options.train_batch_size * options.gradient_accumulation_steps
-    steps = options.num_train_epochs * -(-len(gold) // per_step)
-    schedule = get_linear_schedule_with_warmup(optimizer.optimizer, int(steps * options.warmup_ratio), steps)
-    every = max(1, steps // 100)
-
+    base_model = str(model.config.crt_base_model)
+    loop = _Loop(model, tokenizer, train_split, accelerator, options)
+    every = max(1, loop.steps // 100)
     best: EpochRecord | None = None
     best_weights: dict[str, torch.Tensor] = {}
-    step, seconds, tokens, losses = 0, 0.0, 0, []
+    step, seconds, tokens = 0, 0.0, 0
+    losses: list[float] = []
     for epoch in range(1, options.num_train_epochs + 1):
-        generator = np.random.default_rng([options.seed, epoch])
-        for batches in _steps(encoded.lengths, options, generator):
+        for batches in loop.plan(epoch):
             started = time.perf_counter()
-            model.train()
-            loss = 0.0
-            size = sum(len(rows) for rows in batches)
-            for number, rows in enumerate(batches):
-                exchange = nullcontext() if number == len(batches) - 1 else accelerator.no_sync(model)
-                with exchange:
-                    loss += _backward(model, tokenizer, accelerator, encoded.features, gold, rows, size)
-            if accelerator.num_processes > 1:
-                loss = float(accelerator.reduce(torch.tensor(loss, device=accelerator.device), "mean"))
-            if not np.isfinite(loss):
+            loss, rate = loop.step(batches)
+            seconds += time.perf_counter() - started
+            step += 1
+            if not math.isfinite(loss):
                 raise ModelError(
-                    f"the loss of {base_model} is {loss} at step {step + 1} of {steps}; lower the learning rate "
+                    f"the loss of {base_model} is {loss} at step {step} of {loop.steps}; lower the learning rate "
                     f"({options.learning_rate:g}) or use precision=fp32"
                 )
-            accelerator.clip_grad_norm_(model.parameters(), options.max_grad_norm)
-            rate = schedule.get_last_lr()[0]
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
-            step += 1
+            tokens += int(sum(loop.encoded.lengths[rows].sum() for rows in batches))
             losses.append(loss)
-            seconds += time.perf_counter() - started
-            tokens += int(sum(encoded.lengths[rows].sum() for rows in batches))
-            if step % every == 0 or step == steps:
-                yield StepRecord(step, steps, float(np.mean(losses)), rate)
+            if step % every == 0 or step == loop.steps:
+                yield StepRecord(step, loop.steps, float(np.mean(losses)), rate)
                 losses = []
-        predictor = TransformerClassifier(
-            accelerator.unwrap_model(model),
-            tokenizer,
-            accelerator,
-            options.predict,
-            name=base_model,
-            labels=task.labels,
-            columns=tuple(range(len(task.labels))),
-        )
-        scores = _select(predictor, selection)
+        scores = _select(loop.predictor(task, base_model), selection)
         better = best is None or scores[options.selection_metric] > best.selection[options.selection_metric]
         record = EpochRecord(epoch, step, scores, better, seconds, tokens / seconds)
         if better:
-            best = record
-            state = accelerator.unwrap_model(model).state_dict()
-            best_weights = {name: weight.detach().cpu().clone() for name, weight in state.items()}
+            best, best_weights = record, loop.weights()
         yield record
     assert best is not None
     if accelerator.is_main_process:
-        final = accelerator.unwrap_model(model, keep_fp32_wrapper=False)
+        final = accelerator.unwrap_model(loop.model, keep_fp32_wrapper=False)
         final.load_state_dict(best_weights)
         final.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -196,9 +165,98 @@ def train(
     yield Checkpoint(folder, base_model, best)
 
 
+class _Loop:
+    """A model in training: what a step needs and changes."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        split: Split,
+        accelerator: Accelerator,
+        options: TrainOptions,
+    ) -> None:
+        self.tokenizer, self.accelerator, self.options = tokenizer, accelerator, options
+        self.encoded = encode(tokenizer, [example.input for example in split.examples], options.predict.max_length)
+        self.gold = torch.tensor([example.label for example in split.examples])
+        per_step = options.train_batch_size * options.gradient_accumulation_steps
+        self.steps = options.num_train_epochs * -(-len(self.gold) // per_step)
+        optimizer = torch.optim.AdamW(_groups(model, options.weight_decay), lr=options.learning_rate)
+        self.model, self.optimizer = accelerator.prepare(model, optimizer)
+        warmup = int(self.steps * options.warmup_ratio)
+        self.schedule = get_linear_schedule_with_warmup(optimizer, warmup, self.steps)  # type: ignore[no-untyped-call]
+
+    def plan(self, epoch: int) -> Iterator[list[list[int]]]:
+        """Yield the batches of each step: every row once, batches of about equal length, in random order."""
+        generator = np.random.default_rng([self.options.seed, epoch])
+        size, lengths = self.options.train_batch_size, self.encoded.lengths
+        order = generator.permutation(len(lengths))
+        batches: list[list[int]] = []
+        for at in range(0, len(order), size * _WINDOW):
+            window = order[at : at + size * _WINDOW]
+            window = window[np.argsort(-lengths[window], kind="stable")]
+            batches += [window[k : k + size].tolist() for k in range(0, len(window), size)]
+        shuffled = [batches[k] for k in generator.permutation(len(batches))]
+        several = self.options.gradient_accumulation_steps
+        for at in range(0, len(shuffled), several):
+            yield shuffled[at : at + several]
+
+    def step(self, batches: list[list[int]]) -> tuple[float, float]:
+        """Make one step of the optimizer; return the mean loss of its examples and the learning rate."""
+        self.model.train()
+        size = sum(len(rows) for rows in batches)
+        loss = 0.0
+        for number, rows in enumerate(batches, start=1):
+            with nullcontext() if number == len(batches) else self.accelerator.no_sync(self.model):
+                loss += self._backward(rows, size)
+        if self.accelerator.num_processes > 1:
+            loss = float(self.accelerator.reduce(torch.tensor(loss, device=self.accelerator.device), "mean"))
+        self.accelerator.clip_grad_norm_(self.model.parameters(), self.options.max_grad_norm)
+        rate = float(self.schedule.get_last_lr()[0])
+        self.optimizer.step()
+        self.schedule.step()
+        self.optimizer.zero_grad()
+        return loss, rate
+
+    def _backward(self, rows: list[int], size: int) -> float:
+        """Add the gradient of this process's share of a batch of a step of `size` examples; return its loss.
+
+        DDP averages gradients over the processes, so the sum over the share is scaled by processes / size. A process
+        without a row takes one at weight 0, to be there when the gradients are exchanged.
+        """
+        mine = rows[self.accelerator.process_index :: self.accelerator.num_processes]
+        weight = self.accelerator.num_processes / size if mine else 0.0
+        mine = mine or rows[:1]
+        device = self.accelerator.device
+        with self.accelerator.autocast():
+            logits = self.model(**collate(self.tokenizer, [self.encoded.features[row] for row in mine], device)).logits
+        loss = cross_entropy(logits.float(), self.gold[mine].to(device), reduction="sum") * weight
+        self.accelerator.backward(loss)
+        return float(loss.detach())
+
+    def predictor(self, task: Task, name: str) -> TransformerClassifier:
+        """Return the model as it stands, ready to predict."""
+        return TransformerClassifier(
+            self.accelerator.unwrap_model(self.model),
+            self.tokenizer,
+            self.accelerator,
+            self.options.predict,
+            name=name,
+            labels=task.labels,
+            columns=tuple(range(len(task.labels))),
+        )
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Return a copy of the weights in main memory."""
+        state = self.accelerator.unwrap_model(self.model).state_dict()
+        return {name: weight.detach().cpu().clone() for name, weight in state.items()}
+
+
 def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     id2label = dict(enumerate(task.labels))
     length = options.predict.max_length
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
     if options.model == TINY:
         model, tokenizer = build_tiny([example.input for example in split.examples], id2label, length)
         name = TINY
@@ -206,8 +264,7 @@ def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrai
         tokenizer = load_tokenizer(options.model, length)
         label2id = {label: index for index, label in id2label.items()}
         model, _ = load_model(options.model, num_labels=len(id2label), id2label=id2label, label2id=label2id)
-        folder = Path(options.model)
-        name = getattr(model.config, "crt_base_model", "") or (folder.name if folder.is_dir() else options.model)
+        name = model_name(options.model, model)
         tokenizer.model_max_length = length
     # MLflow's model log looks up a hub id in this field, with many retries where there is no hub.
     model.name_or_path = ""
@@ -220,45 +277,6 @@ def _groups(model: PreTrainedModel, weight_decay: float) -> list[dict[str, Any]]
     decayed = [weight for weight in model.parameters() if weight.ndim > 1]
     others = [weight for weight in model.parameters() if weight.ndim <= 1]
     return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
-
-
-def _steps(lengths: np.ndarray, options: TrainOptions, generator: np.random.Generator) -> Iterator[list[list[int]]]:
-    """Yield the batches of each step: every row once, batches of about equal length, in random order."""
-    size = options.train_batch_size
-    order = generator.permutation(len(lengths))
-    batches: list[list[int]] = []
-    for at in range(0, len(order), size * _WINDOW):
-        window = order[at : at + size * _WINDOW]
-        window = window[np.argsort(-lengths[window], kind="stable")]
-        batches += [window[k : k + size].tolist() for k in range(0, len(window), size)]
-    batches = [batches[k] for k in generator.permutation(len(batches))]
-    accumulate = options.gradient_accumulation_steps
-    for at in range(0, len(batches), accumulate):
-        yield batches[at : at + accumulate]
-
-
-def _backward(
-    model: torch.nn.Module,
-    tokenizer: PreTrainedTokenizerBase,
-    accelerator: Accelerator,
-    features: tuple[dict[str, list[int]], ...],
-    gold: torch.Tensor,
-    rows: list[int],
-    size: int,
-) -> float:
-    """Add the gradient of this process's share of a batch; return its loss.
-
-    DDP averages gradients over the processes, so the sum over this share is scaled by processes / size of the step.
-    A process without a row takes one at weight 0, to be there when the gradients are exchanged.
-    """
-    mine = rows[accelerator.process_index :: accelerator.num_processes]
-    weight = accelerator.num_processes / size if mine else 0.0
-    mine = mine or rows[:1]
-    with accelerator.autocast():
-        logits = model(**collate(tokenizer, [features[row] for row in mine], accelerator.device)).logits
-    losses = cross_entropy(logits.float(), gold[mine].to(accelerator.device), reduction="sum") * weight
-    accelerator.backward(losses)
-    return float(losses.detach())
 
 
 def _select(predictor: TransformerClassifier, selection: Split) -> dict[str, float]:

@@ -1,9 +1,10 @@
 """Sequence classifiers of the transformers library.
 
 Inputs are tokenised once and predicted in batches of about equal length: padding every title to 128 tokens would cost
-several times the work. An input is always padded to the same width, the next multiple of `WIDTH`, and a batch holds
-inputs of one width: on a CPU its probabilities then do not depend, to the last bit, on what else is in the batch, so
-that a grid that was interrupted, cut down or dealt to several processes gives the same cells.
+several times the work. An input is always padded to the same width, the next multiple of `WIDTH`; a batch holds inputs
+of one width, and a multiple of `ROWS` of them, the last one repeated: on a CPU its probabilities then do not depend, to
+the last bit, on what else is in the batch, so that a grid that was interrupted, cut down or dealt to several processes
+gives the same cells.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,13 +22,16 @@ from numpy.typing import NDArray
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.errors import ModelError
-from crt.models import BASELINES, RULE, PredictOptions, is_folder, match_labels
+from crt.models import BASELINES, PredictOptions, is_folder, match_labels
 from crt.models.processes import gather, precision_of
-from crt.records import Input, Prediction
+from crt.records import RULE, Input, Prediction
 from crt.tasks import Task
 
 WIDTH = 8
 """Inputs are padded to a multiple of this many tokens."""
+
+ROWS = 4
+"""Batches are filled up to a multiple of this many rows: the remainder of a matrix product is summed in another order."""
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -105,10 +109,12 @@ class TransformerClassifier:
 
     @torch.inference_mode()
     def _forward(self, features: list[dict[str, list[int]]]) -> NDArray[np.float32]:
-        self.model.eval()
+        self.model.eval()  # type: ignore[no-untyped-call]
+        count = len(features)
+        features += features[-1:] * (-count % ROWS)
         with autocast(self.accelerator.device, self.precision):
             logits = self.model(**collate(self.tokenizer, features, self.accelerator.device)).logits
-        probabilities: NDArray[np.float32] = logits[:, self.columns].float().softmax(dim=-1).cpu().numpy()
+        probabilities: NDArray[np.float32] = logits[:count, self.columns].float().softmax(dim=-1).cpu().numpy()
         return probabilities
 
 
@@ -147,12 +153,12 @@ def collate(
 
 
 def plan_batches(lengths: NDArray[np.int64], budget: int) -> list[list[int]]:
-    """Group rows of one width into batches of at most `budget` tokens, padding included, widest first."""
+    """Group rows of one width into batches of at most `budget` tokens, padding included, or of `ROWS`; widest first."""
     widths = -(-lengths // WIDTH) * WIDTH
     batches: list[list[int]] = []
     for width in sorted(set(widths.tolist()), reverse=True):
         rows = np.flatnonzero(widths == width).tolist()
-        size = max(1, budget // width)
+        size = max(ROWS, budget // width // ROWS * ROWS)
         batches += [rows[at : at + size] for at in range(0, len(rows), size)]
     return batches
 
@@ -166,8 +172,8 @@ def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: P
             f"model {spec} has no trained classification head (missing: {', '.join(missing[:3])}); "
             f"train it first: mlflow run . -e train -P dataset={task.name} -P model={spec}"
         )
-    found = tuple(str(name) for _, name in sorted(model.config.id2label.items(), key=lambda item: int(item[0])))
-    name = str(getattr(model.config, "crt_base_model", "")) or (Path(spec).name if is_folder(spec) else spec)
+    names = {int(index): str(name) for index, name in (model.config.id2label or {}).items()}
+    found = tuple(names[index] for index in sorted(names))
     columns = match_labels(spec, found, task, options.label_map) if task.labels else tuple(range(len(found)))
     labels = task.labels or tuple(options.label_map.get(label, label) for label in found)
     precision = precision_of(accelerator)
@@ -181,7 +187,7 @@ def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: P
         tokenizer,
         accelerator,
         options,
-        name=name,
+        name=model_name(spec, model),
         labels=labels,
         columns=columns,
         fingerprint=digest.hexdigest()[:16],
@@ -220,6 +226,11 @@ def load_model(spec: str, **config: object) -> tuple[PreTrainedModel, list[str]]
     except (OSError, ValueError, RuntimeError) as error:
         raise _load_error(spec, "weights", error) from error
     return model, sorted(info["missing_keys"])
+
+
+def model_name(spec: str, model: PreTrainedModel) -> str:
+    """Return what the tables call a model: the base model that crt stored with it, its folder's name or its hub id."""
+    return str(getattr(model.config, "crt_base_model", "")) or (Path(spec).resolve().name if is_folder(spec) else spec)
 
 
 def _parts(spec: str) -> tuple[str, str]:

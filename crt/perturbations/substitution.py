@@ -17,10 +17,10 @@ def substitution(table: Table) -> SiteFinder:
         sites, at = [], 0
         while at < len(text):
             for length in lengths.get(text[at], ()):
-                options = table.entries.get(text[at : at + length])
-                if options:
-                    sites.append(Site(at, at + length, options))
-                    at += length
+                word = text[at : at + length]  # shorter than `length` at the end of the text
+                if options := table.entries.get(word):
+                    sites.append(Site(at, at + len(word), options))
+                    at += len(word)
                     break
             else:
                 at += 1

@@ -17,6 +17,12 @@ MARKERS = "osD^vPX"
 FIGURES = {"acc_drop": "accuracy_drop_by_prob", "attack_success_rate": "attack_success_rate_by_prob"}
 """File stem of the figure of a metric."""
 
+AXIS = {"acc_drop": "accuracy drop (points)", "attack_success_rate": "attack success rate (%)"}
+"""Title of the axis of a metric."""
+
+_DODGE = 0.004
+"""Distance of neighbouring lines along prob, so that their bars can be told apart."""
+
 
 def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
     """Draw the metric over prob: a panel for each data set and model, a line for each perturbation, bars for the std.
@@ -34,7 +40,8 @@ def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
         for column, model in enumerate(models):
             axes = panels[row][column]
             here = summary[(summary["dataset"] == dataset) & (summary["model"] == model)]
-            axes.set_title(f"{dataset}\n{model}" if len(model) > 14 else f"{dataset}: {model}", fontsize=9)
+            title = f"{dataset}\n{model}" if len(model) > 14 else f"{dataset}: {model}"
+            axes.set_title(title, fontsize=9, parse_math=False)
             if here.empty:
                 axes.set_axis_off()
                 continue
@@ -42,7 +49,7 @@ def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
             for number, name in enumerate(names):
                 line = here[here["perturbation"] == name].sort_values("prob")
                 axes.errorbar(
-                    line["prob"],
+                    line["prob"] + _DODGE * (number - (len(names) - 1) / 2),
                     100 * line[f"{metric}_mean"].astype(float),
                     yerr=100 * line[f"{metric}_std"].astype(float).fillna(0.0),
                     label=name,
@@ -55,13 +62,14 @@ def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
             axes.set_xticks(sorted(summary["prob"].unique()))
             axes.grid(axis="y", color="0.9", linewidth=0.6)
             axes.spines[["top", "right"]].set_visible(False)
-            axes.tick_params(labelsize=8)
+            axes.tick_params(labelsize=8, labelbottom=True)
             if row == len(datasets) - 1:
                 axes.set_xlabel("prob (share of sites edited)", fontsize=8)
             if column == 0:
-                axes.set_ylabel(f"{metric.replace('_', ' ')} (%)", fontsize=8)
+                axes.set_ylabel(AXIS.get(metric, f"{metric} (%)"), fontsize=8)
     handles, labels = next((a.get_legend_handles_labels() for a in panels.flat if a.lines), ([], []))
-    figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False, title=_better(metric))
+    title = f"{METRICS[metric].better} is better"
+    figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False, title=title, title_fontsize=8)
     return figure
 
 
@@ -70,7 +78,3 @@ def save(figure: Figure, path: Path) -> None:
     with rc_context({"svg.hashsalt": "crt", "svg.fonttype": "path"}):
         metadata = {"Date": None} if path.suffix == ".svg" else {}
         figure.savefig(path, metadata=metadata, dpi=200)
-
-
-def _better(metric: str) -> str:
-    return f"{METRICS[metric].better} is better"

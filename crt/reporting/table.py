@@ -3,8 +3,8 @@
 All functions take stored cells as `tracking.cell_frame` gives them: one row a cell, keys, params and metrics as columns.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -46,9 +46,9 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in METRICS if name in rows]
     parts = []
     for key, group in rows.groupby(list(GROUP), sort=False):
-        several = group["train_seed"].nunique() > 1
+        several = len(set(group["train_seed"])) > 1
         values = group.groupby("train_seed")[names].mean() if several else group[names]
-        row: dict[str, object] = dict(zip(GROUP, key, strict=True))
+        row: dict[str, Any] = dict(zip(GROUP, key, strict=True))
         row |= {"over": TRAIN_SEEDS if several else SEEDS, "n": len(values)}
         for name in names:
             defined = values[name].dropna()
@@ -64,14 +64,14 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(parts, columns=[*GROUP, "over", "n", *columns])
 
 
-def mean_std(mean: object, std: object, *, scale: float = 1.0, digits: int = 4) -> str:
+def mean_std(mean: float | None, std: float | None, *, scale: float = 1.0, digits: int = 4) -> str:
     """Return `mean±std`; the mean alone where there is no std, a dash where there is no mean."""
     if mean is None or pd.isna(mean):
         return DASH
-    text = f"{float(mean) * scale:.{digits}f}"  # type: ignore[arg-type]
+    text = f"{mean * scale:z.{digits}f}"  # z: no minus before a zero
     if std is None or pd.isna(std):
         return text
-    return f"{text}±{float(std) * scale:.{digits}f}"  # type: ignore[arg-type]
+    return f"{text}±{std * scale:.{digits}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class PaperTable:
         ]
         align = ["---"] * 2 + ["---:"] * (len(self.header) - 2)
         lines = [" | ".join(row) for row in [[_md(h) for h in self.header], align, *rows]]
-        return "".join(f"| {line} |\n" for line in lines) + f"\n{self.caption}\n\n`{self.signature}`\n"
+        return "".join(f"| {line} |\n" for line in lines) + f"\n{_md(self.caption)}\n\n`{self.signature}`\n"
 
     def latex(self) -> str:
         """Return the table in LaTeX (package booktabs), best values bold."""
@@ -135,58 +135,47 @@ def paper_table(cells: pd.DataFrame, metric: str, signature: str) -> PaperTable:
         signature: see `PaperTable`.
     """
     summary = summary_table(cells)
-    perturbations = list(summary["perturbation"].drop_duplicates())
-    clean = _clean_accuracy(cells)
-    header = ("data set", "model", "prob", "clean acc", *perturbations, "mean")
-    numbers, texts = [], []
-    for (dataset, model, prob), group in summary.groupby(["dataset", "model", "prob"], sort=False):
-        by_name = group.set_index("perturbation")
-        base = clean.get((model, dataset))
-        means = [by_name[f"{metric}_mean"].get(name) for name in perturbations]
-        defined = [float(m) for m in means if m is not None and not pd.isna(m)]
-        average = sum(defined) / len(defined) if len(defined) == len(means) else None
-        stds = [by_name[f"{metric}_std"].get(name) for name in perturbations]
-        numbers.append((dataset, prob, (base, *means, average)))
-        texts.append(
-            (
-                str(dataset),
-                str(model),
-                f"{prob:g}",
-                mean_std(base, None, scale=100, digits=1),
-                *(mean_std(m, s, scale=100, digits=1) for m, s in zip(means, stds, strict=True)),
-                mean_std(average, None, scale=100, digits=1),
-            )
+    means, stds = (_wide(summary, f"{metric}_{part}") for part in ("mean", "std"))
+    average = means.mean(axis=1, skipna=False)
+    clean = cells[cells["perturbation"] == CLEAN].groupby(["dataset", "model"])["clean_acc"].mean()
+    pairs = [(dataset, model) for dataset, _, model in means.index]
+    means.insert(0, "clean acc", [clean.get(pair, float("nan")) for pair in pairs])
+    means["mean"] = average
+    stds = stds.reindex(columns=means.columns)
+    rows = tuple(
+        (
+            str(dataset),
+            str(model),
+            f"{prob:g}",
+            *(mean_std(mean, std, scale=100, digits=1) for mean, std in zip(row, spread, strict=True)),
         )
-    order = sorted(range(len(texts)), key=lambda k: (texts[k][0], numbers[k][1], texts[k][1]))
-    numbers, texts = [numbers[k] for k in order], [texts[k] for k in order]
-    return PaperTable(metric, header, tuple(texts), _best(numbers, metric), _caption(summary, metric), signature)
+        for (dataset, prob, model), row, spread in zip(
+            means.index, means.to_numpy().tolist(), stds.to_numpy().tolist(), strict=True
+        )
+    )
+    header = ("data set", "model", "prob", *map(str, means.columns))
+    return PaperTable(metric, header, rows, _best(means, metric), _caption(summary, metric), signature)
 
 
-def _clean_accuracy(cells: pd.DataFrame) -> dict[tuple[str, str], float]:
-    rows = cells[cells["perturbation"] == CLEAN]
-    if rows.empty:
-        return {}
-    return {(str(m), str(d)): float(v) for (m, d), v in rows.groupby(["model", "dataset"])["clean_acc"].mean().items()}  # type: ignore[misc]
+def _wide(summary: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return a column of the summary with a row for each data set, prob and model, a column for each perturbation."""
+    names = list(summary["perturbation"].drop_duplicates())
+    index = ["dataset", "prob", "model"]
+    # pivot, not pivot_table: a repeated key must be an error, and a row without a value must stay
+    return summary.pivot(index=index, columns="perturbation", values=column).reindex(columns=names)  # noqa: PD010
 
 
-def _best(
-    numbers: Sequence[tuple[object, object, tuple[float | None, ...]]], metric: str
-) -> frozenset[tuple[int, int]]:
-    """Mark the best value among several models; all of them where they are equal as printed."""
-    better = METRICS[metric].better
-    best: set[tuple[int, int]] = set()
-    for group in {(dataset, prob) for dataset, prob, _ in numbers}:
-        rows = [r for r, (dataset, prob, _) in enumerate(numbers) if (dataset, prob) == group]
-        if len(rows) < 2:
-            continue
-        for column in range(len(numbers[0][2])):
-            direction = "higher" if column == 0 else better
-            values = {r: round(float(v) * 100, 1) for r in rows if (v := numbers[r][2][column]) is not None and v == v}
-            if len(values) < 2 or direction == "neither":
-                continue
-            target = max(values.values()) if direction == "higher" else min(values.values())
-            best |= {(r, column + 3) for r, value in values.items() if value == target}
-    return frozenset(best)
+def _best(means: pd.DataFrame, metric: str) -> frozenset[tuple[int, int]]:
+    """Return row and column of the best value among several models; all of them where they are equal as printed."""
+    sign = {"higher": 1, "lower": -1, "neither": 0}[METRICS[metric].better]
+    signs = [1 if column == "clean acc" else sign for column in means]
+    printed = means.astype(float).map(lambda mean: float(f"{100 * mean:.1f}")) * signs
+    groups = printed.groupby(level=["dataset", "prob"])
+    best = printed.eq(groups.transform("max")) & groups.transform("count").gt(1)
+    rows, columns = best.to_numpy().nonzero()
+    return frozenset(
+        (row, column + 3) for row, column in zip(rows.tolist(), columns.tolist(), strict=True) if signs[column]
+    )
 
 
 def _caption(summary: pd.DataFrame, metric: str) -> str:
@@ -194,16 +183,16 @@ def _caption(summary: pd.DataFrame, metric: str) -> str:
     kinds = over.groupby(["over", "n"], sort=False)
     spans = [
         f"n={n} {kind}" + (f" ({', '.join(sorted(set(group['model'])))})" if len(kinds) > 1 else "")
-        for (kind, n), group in kinds  # type: ignore[misc]
+        for (kind, n), group in kinds
     ]
-    best = " Best of the models in bold." if summary["model"].nunique() > 1 else ""
+    best = " Best of the models in bold." if len(set(summary["model"])) > 1 else ""
     return (
         f"{metric} in percent ({METRICS[metric].summary}), mean±std (n-1) over {'; '.join(spans)}. "
         f"prob: share of the sites that are edited.{best}"
     )
 
 
-_MD = str.maketrans({"|": r"\|", "*": r"\*", "_": r"\_", "`": r"\`", "<": "&lt;", "\n": " "})
+_MD = str.maketrans({**{mark: f"\\{mark}" for mark in "\\|*_`~["}, "&": "&amp;", "<": "&lt;", "\n": " "})
 _TEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",

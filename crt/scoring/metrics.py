@@ -59,11 +59,13 @@ def _difference(left: float | None, right: float | None) -> float | None:
 
 
 def _clean_labels(o: Outcome) -> Labels:
-    return o.clean.argmax(axis=1).astype(np.int64)
+    labels: Labels = o.clean.argmax(axis=1).astype(np.int64)
+    return labels
 
 
 def _perturbed_labels(o: Outcome) -> Labels:
-    return o.perturbed.argmax(axis=1).astype(np.int64)
+    labels: Labels = o.perturbed.argmax(axis=1).astype(np.int64)
+    return labels
 
 
 def clean_acc(o: Outcome) -> float | None:
@@ -102,7 +104,8 @@ def _hits(o: Outcome) -> NDArray[np.int64]:
 
 
 def _attacked(o: Outcome) -> NDArray[np.bool_]:
-    return o.changed & (_clean_labels(o) == o.gold)
+    attacked: NDArray[np.bool_] = o.changed & (_clean_labels(o) == o.gold)
+    return attacked
 
 
 def attack_success_rate(o: Outcome) -> float | None:

@@ -6,7 +6,9 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crt.models import RULE
+from crt.models import checkpoint_alias
+from crt.records import RULE
+from crt.tasks import find_task
 
 LAUNCH = ("accelerate", "launch", "--quiet", "--module")
 
@@ -31,6 +33,7 @@ def plan(
     train_seeds: Sequence[int],
     *,
     args: Sequence[str],
+    train_args: Sequence[str],
     output: str,
 ) -> tuple[Job, ...]:
     """Return the jobs of the matrix; the rule classifier needs no training and has one job a data set.
@@ -40,19 +43,18 @@ def plan(
         models: model specs.
         train_seeds: seeds of the training.
         args: further options of both commands.
+        train_args: further options of train alone.
         output: folder under which each evaluation gets its own.
     """
-    from crt.studies.train import checkpoint_alias
-    from crt.tracking import registered_name
-
     jobs = []
     for dataset in datasets:
+        registered = find_task(dataset).registered_name
         for model in models:
             for seed in train_seeds if model != RULE else train_seeds[:1]:
                 alias = RULE if model == RULE else checkpoint_alias(model, seed)
-                spec = RULE if model == RULE else f"models:/{registered_name(dataset)}@{alias}"
+                spec = RULE if model == RULE else f"models:/{registered}@{alias}"
                 common = ("--dataset", dataset, *args)
-                train = (*LAUNCH, "entrypoints.train", *common, "--model", model, "--seed", str(seed))
+                train = (*LAUNCH, "entrypoints.train", *common, "--model", model, "--seed", str(seed), *train_args)
                 folder = ("--output_dir", f"{output}/{dataset}/{alias}")
                 evaluate = (*LAUNCH, "entrypoints.evaluate", *common, "--model", spec, *folder)
                 jobs.append(Job(f"{dataset}/{alias}", (evaluate,) if model == RULE else (train, evaluate)))

@@ -44,6 +44,21 @@ class Tracker(Protocol):
         ...
 
 
+class Silent:
+    """The tracker of the processes that do not log and are not asked."""
+
+    def resolve(self, spec: str, task: Task) -> ResolvedModel:  # noqa: ARG002
+        """Return the spec."""
+        return ResolvedModel(spec)
+
+    def finished(self) -> frozenset[str]:
+        """Return nothing."""
+        return frozenset()
+
+    def log_cell(self, record: CellRecord) -> None:
+        """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """One model on one data set."""

@@ -82,9 +82,8 @@ def _disagreements(cells: pd.DataFrame, param: str, within: tuple[str, ...]) -> 
     groups = cells.groupby(list(within), sort=True) if within else [((), cells)]
     for key, group in groups:
         values = group.dropna(subset=[param])
-        if values[param].nunique() < 2:
+        if len(set(values[param])) < 2:
             continue
-        key = key if isinstance(key, tuple) else (key,)
         place = " ".join(str(part) for part in key)
         newest = values.iloc[-1][param]
         odd = values[values[param] != newest]

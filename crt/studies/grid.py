@@ -64,14 +64,10 @@ class Grid:
         Raises:
             GridError: with all faults at once.
         """
-        faults = [*_list_faults("model", self.models), *_list_faults("data set", self.datasets)]
-        faults += [*_list_faults("perturbation", self.perturbations), *_list_faults("prob", self.probs)]
-        faults += _list_faults("seed", self.seeds)
-        for name in self.datasets:
-            try:
-                find_task(name, text=self.columns.text, text_pair=self.columns.text_pair, label=self.columns.label)
-            except CrtError as error:
-                faults.append(str(error))
+        lists = {"model": self.models, "data set": self.datasets, "perturbation": self.perturbations}
+        lists |= {"prob": self.probs, "seed": self.seeds}
+        faults = [fault for kind, values in lists.items() for fault in _list_faults(kind, values)]
+        faults += [fault for name in self.datasets for fault in self._data_set_faults(name)]
         repeated = [name for name in self.datasets if name in ALIASES and ALIASES[name] in self.datasets]
         faults += [f"data set '{name}' is another name of '{ALIASES[name]}', which is listed too" for name in repeated]
         faults += [unknown("perturbation", p, PERTURBATIONS) for p in self.perturbations if p not in PERTURBATIONS]
@@ -83,15 +79,19 @@ class Grid:
             faults.append(f"max_samples is {self.limit}; it must be at least 1")
         if self.fields not in FIELDS:
             faults.append(unknown("value of fields", self.fields, FIELDS))
-        for name, path in self.tables.items():
-            if name not in PERTURBATIONS:
-                faults.append(unknown("perturbation", name, PERTURBATIONS) + f" (in table={name}:{path})")
-            elif not PERTURBATIONS[name].has_table:
-                faults.append(f"perturbation '{name}' has no table (in table={name}:{path})")
-            elif not path.is_file():
-                faults.append(f"{path}: no such file (in table={name}:{path})")
+        faults += [fault for name, path in self.tables.items() for fault in _table_faults(name, path)]
         if faults:
             raise GridError(faults)
+
+    def _data_set_faults(self, name: str) -> list[str]:
+        columns = self.columns
+        try:
+            task = find_task(name, text=columns.text, text_pair=columns.text_pair, label=columns.label)
+        except CrtError as error:
+            return [str(error)]
+        if self.fields == "second" and len(task.fields) == 1:
+            return [f"fields is second, but {task.name} has one text an example: nothing would be perturbed"]
+        return []
 
     def cells(self, model: str, dataset: str, perturbation: str) -> tuple[Cell, ...]:
         """Return the cells of one perturbation of a model on a data set; `CLEAN` has one cell."""
@@ -128,6 +128,14 @@ def fingerprint(cell: Cell, *, examples: str, predictor: str, fields: str, loade
 def format_prob(prob: float) -> str:
     """Return the one spelling of a prob as a param: params compare as text."""
     return f"{prob:.6g}"
+
+
+def _table_faults(name: str, path: Path) -> list[str]:
+    if name not in PERTURBATIONS:
+        return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{path})"]
+    if not PERTURBATIONS[name].has_table:
+        return [f"perturbation '{name}' has no table (in table={name}:{path})"]
+    return [] if path.is_file() else [f"{path}: no such file (in table={name}:{path})"]
 
 
 def _list_faults(kind: str, values: Sequence[object]) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, train
 from crt.tasks import Source, Split, Task, labels_of, load_training
@@ -53,12 +54,6 @@ def run(
             if tracker is not None:
                 _log(record, tracker)
     raise AssertionError("training ends with a checkpoint")
-
-
-def checkpoint_alias(base_model: str, seed: int) -> str:
-    """Return the alias of the newest version that was trained from this model with this seed."""
-    name = base_model.rsplit("/", 1)[-1]
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name) + f"-s{seed}"
 
 
 def _log(record: StepRecord | EpochRecord, tracker: "MlflowTracker") -> None:

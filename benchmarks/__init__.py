@@ -1,0 +1,1 @@
+"""Speed measurements: ratios within one run, never asserted."""

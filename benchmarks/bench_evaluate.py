@@ -1,0 +1,136 @@
+"""Evaluate against the plain way: clean predicted with every cell, every input padded to max_length.
+
+    python benchmarks/bench_evaluate.py [--task tnews] [--model FOLDER] [--examples 200] [--probs 0.05,0.15,0.3]
+
+Without --model: a BERT of 4 layers x 384 with random weights. Data from $CRT_DATA_DIR, else the built-in rows.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import numpy as np
+import torch
+import transformers
+
+from benchmarks.common import load, machine, show, timed
+from crt.models import PredictOptions
+from crt.models.processes import start
+from crt.models.tiny import build_tiny
+from crt.models.transformer import TransformerClassifier, load_model, load_tokenizer
+from crt.perturbations import PERTURBATIONS
+from crt.perturbations import load as load_perturbation
+from crt.perturbations.engine import find_sites, perturb_all
+from crt.records import Input
+from crt.studies.benchmark import Answers
+from crt.tasks import TASKS
+
+MAX_LENGTH, BATCH = 128, 32
+
+
+def main() -> None:
+    """Measure each factor alone and all of them together, over the same cells."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--task", default="tnews")
+    parser.add_argument("--model")
+    parser.add_argument("--examples", type=int, default=200)
+    parser.add_argument("--probs", default="0.05,0.15,0.3")
+    parser.add_argument("--seeds", default="13,42,100")
+    options = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    split = load(options.task, options.examples)
+    clean = [example.input for example in split.examples]
+    cells = perturbed_cells(
+        split, [float(p) for p in options.probs.split(",")], [int(s) for s in options.seeds.split(",")]
+    )
+    predictor = build(options.model, options.task, clean)
+
+    def plain(inputs: list[Input]) -> np.ndarray:
+        return np.concatenate([fixed(predictor, inputs[k : k + BATCH]) for k in range(0, len(inputs), BATCH)])
+
+    def bucketed(inputs: list[Input]) -> np.ndarray:
+        return predictor.predict(inputs).probabilities
+
+    labels: dict[str, list[np.ndarray]] = {"plain": [], "crt": []}
+
+    def every_cell(predict, clean_too) -> None:  # noqa: ANN001
+        for inputs in cells:
+            if clean_too:
+                predict(clean)
+            result = predict(inputs)
+            if predict is plain and clean_too:
+                labels["plain"].append(result.argmax(axis=1))
+
+    def crt() -> None:
+        known = Answers(predictor, clean)
+        per = len(cells) // len(PERTURBATIONS)
+        for at in range(0, len(cells), per):
+            answers = known.extended([value for inputs in cells[at : at + per] for value in inputs])
+            labels["crt"] += [answers.of(inputs).probabilities.argmax(axis=1) for inputs in cells[at : at + per]]
+
+    bucketed(clean[:32])  # warm up
+    rows = [
+        ("plain way: clean with every cell, padded to 128", timed(lambda: every_cell(plain, clean_too=True))),
+        ("clean predicted once", timed(lambda: (plain(clean), every_cell(plain, clean_too=False)))),
+        ("batches of one width", timed(lambda: every_cell(bucketed, clean_too=True))),
+        ("both", timed(lambda: (bucketed(clean), every_cell(bucketed, clean_too=False)))),
+        ("crt: both, and each distinct input once, in one pass a perturbation", timed(crt)),
+    ]
+    differing = sum(int(np.sum(a != b)) for a, b in zip(labels["plain"], labels["crt"], strict=True))
+    print(f"{options.task}, {len(clean)} examples, {len(cells)} cells, fp32; {machine('torch', 'transformers')}\n")
+    show(rows)
+    print(f"\n{differing} of {len(cells) * len(clean)} labels differ between the plain way and crt")
+
+
+def perturbed_cells(split, probs, seeds) -> list[list[Input]]:  # noqa: ANN001
+    """Return the inputs of every cell of the default perturbations."""
+    cells = []
+    for name in PERTURBATIONS:
+        sites = find_sites(split.examples, load_perturbation(name).find)
+        cells += [
+            [p.input for p in perturb_all(sites, name=name, prob=prob, seed=seed)] for prob in probs for seed in seeds
+        ]
+    return cells
+
+
+def build(folder: str | None, task: str, inputs: list[Input]) -> TransformerClassifier:
+    """Return the model of a folder, or one of 4 layers x 384 with random weights."""
+    torch.manual_seed(0)
+    id2label = dict(enumerate(TASKS[task].labels))
+    if folder:
+        tokenizer = load_tokenizer(folder, MAX_LENGTH)
+        model, _ = load_model(folder, num_labels=len(id2label), id2label=id2label)
+    else:
+        _, tokenizer = build_tiny(inputs, id2label, MAX_LENGTH)
+        config = transformers.BertConfig(
+            vocab_size=len(tokenizer), hidden_size=384, num_hidden_layers=4, num_attention_heads=12,
+            intermediate_size=1536, max_position_embeddings=MAX_LENGTH, num_labels=len(id2label),
+        )  # fmt: skip
+        model = transformers.BertForSequenceClassification(config)
+    labels = TASKS[task].labels
+    return TransformerClassifier(
+        model, tokenizer, start("fp32"), PredictOptions(MAX_LENGTH, BATCH), name="bench", labels=labels,
+        columns=tuple(range(len(labels))),
+    )  # fmt: skip
+
+
+@torch.inference_mode()
+def fixed(predictor: TransformerClassifier, inputs: list[Input]) -> np.ndarray:
+    """Predict one batch as most scripts do: every input padded to max_length."""
+    batch = predictor.tokenizer(
+        *map(list, zip(*inputs, strict=True)),
+        truncation=True,
+        max_length=MAX_LENGTH,
+        padding="max_length",
+        return_tensors="pt",
+    )
+    predictor.model.eval()
+    return predictor.model(**batch).logits.softmax(dim=-1).numpy()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory():
+        main()

@@ -1,0 +1,93 @@
+"""Fixtures: a real MLflow store, a real transformer of a few thousand weights, and the commands as a user runs them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+os.environ |= {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "HF_HUB_OFFLINE": "1",
+    "ACCELERATE_USE_CPU": "true",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+for name in ("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", "CRT_DATA_DIR"):
+    os.environ.pop(name, None)
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = ROOT / "resources" / "samples"
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory):
+    """An empty store with all tables: made once, since the migrations take seconds."""
+    import mlflow
+
+    path = tmp_path_factory.mktemp("store") / "mlflow.db"
+    mlflow.set_tracking_uri(f"sqlite:///{path}")
+    mlflow.search_experiments()
+    return path
+
+
+@pytest.fixture
+def store(migrated, tmp_path, monkeypatch):
+    """A fresh real store, which is also the working folder; yields its URI."""
+    import mlflow
+
+    shutil.copy(migrated, tmp_path / "mlflow.db")
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    mlflow.set_tracking_uri(uri)
+    mlflow.set_experiment("Default")
+    yield uri
+    while mlflow.active_run():
+        mlflow.end_run("KILLED")
+
+
+@pytest.fixture(scope="session")
+def accelerator():
+    """The one accelerator of the test process."""
+    from crt.models.processes import start
+
+    return start("fp32")
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory, accelerator):
+    """A tiny BERT trained for one epoch on the sample rows of TNEWS, as a checkpoint folder."""
+    return train_tiny("tnews", tmp_path_factory.mktemp("tiny") / "tiny-tnews", accelerator)
+
+
+def train_tiny(task, folder, accelerator, **options):
+    """Train a tiny BERT on sample rows with the real loop; return its folder."""
+    from crt.models import PredictOptions
+    from crt.models.training import TrainOptions, train
+    from crt.tasks import TASKS, Source, load_training
+
+    split, selection = load_training(TASKS[task], Source(SAMPLES))
+    recipe = {"model": "tiny", "learning_rate": 1e-3, "predict": PredictOptions(max_length=64), **options}
+    list(train(TASKS[task], split, selection, accelerator, TrainOptions(**recipe), folder))
+    return folder
+
+
+@pytest.fixture
+def command(store, tmp_path):
+    """Run `python -m entrypoints.<name>` as a user does, in a fresh folder with a fresh store."""
+
+    def run(name, *arguments, check=True, **environment):
+        result = subprocess.run(
+            [sys.executable, "-m", f"entrypoints.{name}", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "MLFLOW_TRACKING_URI": store, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not check or result.returncode == 0, result.stderr
+        return result
+
+    return run

@@ -1,0 +1,89 @@
+"""The training loop."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from conftest import SAMPLES, train_tiny
+from safetensors.torch import load_file
+
+from crt.errors import ModelError
+from crt.models import PredictOptions
+from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, _Loop, _new_model, train
+from crt.tasks import TASKS, Source, load_training
+
+TASK = TASKS["chnsenticorp"]
+
+
+@pytest.fixture
+def splits():
+    """Training and selection rows."""
+    return load_training(TASK, Source(SAMPLES))
+
+
+def recipe(**options):
+    """A quick recipe."""
+    return TrainOptions(**{"model": "tiny", "learning_rate": 1e-3, "predict": PredictOptions(max_length=64), **options})
+
+
+def test_records(splits, tmp_path, accelerator):
+    """Training yields rising steps, one record an epoch, and last the checkpoint of the best epoch."""
+    records = list(train(TASK, *splits, accelerator, recipe(num_train_epochs=3, train_batch_size=12), tmp_path))
+    steps = [r.step for r in records if isinstance(r, StepRecord)]
+    epochs = [r for r in records if isinstance(r, EpochRecord)]
+    assert steps == sorted(steps)
+    assert steps[-1] == 3 * 4
+    assert [r.epoch for r in epochs] == [1, 2, 3]
+    assert isinstance(records[-1], Checkpoint)
+    assert records[-1].epoch.selection["accuracy"] == max(r.selection["accuracy"] for r in epochs)
+    assert (tmp_path / "model.safetensors").is_file()
+
+
+def test_loss_falls(splits, tmp_path, accelerator):
+    """The loop learns: the loss on the training rows falls far below that of guessing."""
+    records = list(train(TASK, *splits, accelerator, recipe(num_train_epochs=15), tmp_path))
+    assert [r for r in records if isinstance(r, StepRecord)][-1].loss < 0.5 * np.log(2)
+
+
+def test_same_seed_same_weights(tmp_path, accelerator):
+    """Two runs with a seed give equal weights; another seed gives others."""
+    one, two, other = (
+        load_file(train_tiny("ocnli", tmp_path / name, accelerator, seed=seed) / "model.safetensors")
+        for name, seed in (("one", 1), ("two", 1), ("other", 2))
+    )
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert not all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_an_epoch_has_every_row_once(splits, accelerator):
+    """The batches of an epoch are a partition of the rows, in another order each epoch."""
+    model, tokenizer = _new_model(TASK, splits[0], recipe())
+    loop = _Loop(model, tokenizer, splits[0], accelerator, recipe(train_batch_size=5, gradient_accumulation_steps=2))
+    epochs = [[row for step in loop.plan(epoch) for batch in step for row in batch] for epoch in (1, 2, 1)]
+    assert all(sorted(rows) == list(range(len(splits[0].examples))) for rows in epochs)
+    assert epochs[0] == epochs[2] != epochs[1]
+
+
+def test_accumulation_is_only_a_matter_of_memory(splits, accelerator):
+    """One batch of 8 and two batches of 4 accumulated give the same gradient step, up to rounding."""
+    rows = list(range(8))
+    results = []
+    for batches in ([rows], [rows[:4], rows[4:]], [rows[:7], rows[7:]]):
+        torch.manual_seed(0)
+        model, tokenizer = _new_model(TASK, splits[0], recipe())
+        loop = _Loop(model, tokenizer, splits[0], accelerator, recipe(warmup_ratio=0))
+        for module in model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        loss, _ = loop.step(batches)
+        results.append((loss, torch.cat([p.detach().flatten() for p in model.parameters()])))
+    for (loss, weights), (next_loss, next_weights) in pairwise(results):
+        assert loss == pytest.approx(next_loss, rel=1e-5)
+        torch.testing.assert_close(weights, next_weights, atol=2e-4, rtol=0)
+
+
+def test_a_loss_that_is_no_number(splits, tmp_path, accelerator):
+    """Training that diverges stops with the step and what to change."""
+    with pytest.raises(ModelError, match=r"the loss of tiny is nan at step \d+ of \d+; lower the learning rate"):
+        list(train(TASK, *splits, accelerator, recipe(num_train_epochs=3, learning_rate=1e30), tmp_path))

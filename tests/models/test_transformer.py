@@ -1,0 +1,184 @@
+"""Transformers as predictors."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import train_tiny
+from safetensors.torch import load_file, save_file
+
+from crt.errors import ModelError
+from crt.models import PredictOptions, load_predictor, match_labels
+from crt.models.transformer import encode, plan_batches
+from crt.tasks import TASKS
+
+OPTIONS = PredictOptions(max_length=64)
+TITLES = [
+    ("股市今日大涨，银行股领先",),
+    ("高考",),
+    ("他" * 100,),
+    ("",),
+    ("iPhone 😀 新品",),
+    ("高考改革方案公布了吗？",),
+]
+
+
+@pytest.fixture
+def predictor(tiny_checkpoint, accelerator):
+    """The trained tiny model."""
+    return load_predictor(str(tiny_checkpoint), TASKS["tnews"], accelerator, OPTIONS)
+
+
+@pytest.fixture
+def copy(tiny_checkpoint, tmp_path):
+    """A copy of the checkpoint, to be damaged."""
+    return shutil.copytree(tiny_checkpoint, tmp_path / "copy")
+
+
+def test_contract(predictor):
+    """Probabilities have a row for each input and a column for each label, sum to 1 and can be repeated."""
+    result = predictor.predict(TITLES)
+    assert result.probabilities.shape == (len(TITLES), 15)
+    assert result.probabilities.dtype == np.float32
+    np.testing.assert_allclose(result.probabilities.sum(axis=1), 1, atol=1e-6)
+    assert (predictor.predict(TITLES).probabilities == result.probabilities).all()
+    assert predictor.predict([]).probabilities.shape == (0, 15)
+
+
+def test_a_row_does_not_depend_on_the_others(predictor):
+    """Alone, reversed or in another batch, an input gets the same probabilities to the last bit."""
+    inputs = [(f"{topic}新闻{'很' * length}",) for topic in ("股市", "高考", "球赛") for length in range(40)]
+    together = predictor.predict(inputs).probabilities
+    assert (predictor.predict(inputs[::-1]).probabilities[::-1] == together).all()
+    assert (np.concatenate([predictor.predict([value]).probabilities for value in inputs]) == together).all()
+
+
+def test_tokens_are_counted(predictor):
+    """Tokens leave the special ones out, unknown ones are those outside the vocabulary, and cut inputs are marked."""
+    result = predictor.predict([("高考",), ("高\u4e02",), ("他" * 100,), ("",)])
+    assert result.tokens.tolist() == [2, 2, 62, 0]
+    assert result.unknown.tolist() == [0, 1, 0, 0]
+    assert result.truncated.tolist() == [False, False, True, False]
+
+
+def test_name_and_seed_come_from_the_checkpoint(predictor):
+    """The tables call a model by its base model, not by the folder it stands in."""
+    assert (predictor.name, predictor.train_seed) == ("tiny", 42)
+
+
+def test_pairs_are_told_apart(tmp_path, accelerator):
+    """The two texts of a pair reach the model as two segments, so that their order matters."""
+    folder = train_tiny("ocnli", tmp_path / "pairs", accelerator)
+    predictor = load_predictor(str(folder), TASKS["ocnli"], accelerator, OPTIONS)
+    encoded = encode(predictor.tokenizer, [("甲乙", "丙")], 64)
+    assert encoded.features[0]["token_type_ids"] == [0, 0, 0, 0, 1, 1]
+    probabilities = predictor.predict([("他来了", "他没来"), ("他没来", "他来了")]).probabilities
+    assert (probabilities[0] != probabilities[1]).any()
+
+
+def test_fingerprint_covers_weights_and_settings(copy, accelerator):
+    """Another weight, length or label order is another predictor; the same files elsewhere are the same one."""
+    task = TASKS["tnews"]
+    first = load_predictor(str(copy), task, accelerator, OPTIONS).fingerprint
+    assert (
+        load_predictor(str(shutil.copytree(copy, copy.parent / "b")), task, accelerator, OPTIONS).fingerprint == first
+    )
+    shorter = replace(OPTIONS, max_length=32)
+    assert load_predictor(str(copy), task, accelerator, shorter).fingerprint != first
+    weights = load_file(copy / "model.safetensors")
+    weights["classifier.bias"][0] += 1e-6
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    assert load_predictor(str(copy), task, accelerator, OPTIONS).fingerprint != first
+
+
+def test_labels_are_matched_by_name(copy, accelerator):
+    """A model whose labels stand in another order gives the same answers; columns follow the task."""
+    before = load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS).predict(TITLES).probabilities
+    order = list(range(15))[::-1]
+    weights = load_file(copy / "model.safetensors")
+    weights |= {f"classifier.{part}": weights[f"classifier.{part}"][order].clone() for part in ("weight", "bias")}
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    edit_config(copy, id2label={str(k): TASKS["tnews"].labels[old].upper() for k, old in enumerate(order)})
+    after = load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS).predict(TITLES).probabilities
+    np.testing.assert_allclose(after, before, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("found", "label_map", "message"),
+    [
+        (("LABEL_0", "LABEL_1"), {}, "label_map=LABEL_0=TASK_LABEL,LABEL_1=TASK_LABEL"),
+        (("positive", "neutral", "negative"), {}, "unknown: neutral; was it trained on another data set"),
+        (("positive", "LABEL_9"), {"LABEL_9": "positive"}, "missing: negative"),
+        (("LABEL_0", "LABEL_1"), {"LABEL_2": "negative"}, "label_map names 'LABEL_2'"),
+    ],
+)
+def test_labels_that_differ_are_refused(found, label_map, message):
+    """Labels are never guessed from positions: the message names both lists and the way out."""
+    with pytest.raises(ModelError) as error:
+        match_labels("m", found, TASKS["chnsenticorp"], label_map)
+    assert message in str(error.value)
+
+
+def test_label_map_names_generic_labels():
+    """With a map, generic labels are matched by the names it gives."""
+    label_map = {"LABEL_0": "Positive", "LABEL_1": "negative"}
+    assert match_labels("m", ("LABEL_0", "LABEL_1"), TASKS["chnsenticorp"], label_map) == (1, 0)
+
+
+def test_checkpoint_without_weights(copy, accelerator):
+    """A folder without weights is an error that lists what it holds."""
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"no usable weights .* the folder holds config\.json"):
+        load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
+
+
+def test_pickled_weights_are_not_loaded(copy, accelerator):
+    """Weights that stand only in a pickle are refused."""
+    torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="pickled weights are not loaded"):
+        load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
+
+
+def test_encoder_without_head(copy, accelerator):
+    """An encoder without a trained head would guess at random: it is refused with the command that trains one."""
+    weights = {k: v for k, v in load_file(copy / "model.safetensors").items() if not k.startswith("classifier")}
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"no trained classification head .* mlflow run \. -e train -P dataset=tnews"):
+        load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
+
+
+def test_weights_that_are_no_numbers(copy, accelerator):
+    """A model that answers NaN is reported with the input; nothing is scored."""
+    weights = load_file(copy / "model.safetensors")
+    weights["classifier.bias"][0] = float("nan")
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"NaN or infinity\) for 1 of 1 inputs, the first of them \('高考',\)"):
+        load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS).predict([("高考",)])
+
+
+def test_unknown_hub_id(accelerator):
+    """A hub id that cannot be had suggests the nearest known name and the way without the hub."""
+    with pytest.raises(ModelError, match=r"did you mean 'bert-base-chinese'\? without the hub, give the folder"):
+        load_predictor("bert-base-chinse", TASKS["tnews"], accelerator, OPTIONS)
+
+
+def test_too_long_for_the_model(tiny_checkpoint, accelerator):
+    """A max_length beyond what the model reads is refused instead of crashing in the forward pass."""
+    with pytest.raises(ModelError, match="max_length 128 is more than"):
+        load_predictor(str(tiny_checkpoint), TASKS["tnews"], accelerator, PredictOptions(max_length=128))
+
+
+def test_plan_batches():
+    """Every row is in one batch; a batch has one width and stays within the budget; widest first."""
+    lengths = np.array([3, 17, 8, 9, 16, 1, 8, 8, 2, 5])
+    assert plan_batches(lengths, 40) == [[1], [3, 4], [0, 2, 5, 6], [7, 8, 9]]
+
+
+def edit_config(folder, **changes):
+    """Change fields of a checkpoint's config.json."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))

@@ -1,0 +1,69 @@
+"""crt.perturbations: the cases of the reference protocol, and those that a careless finder gets wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crt.perturbations import PERTURBATIONS, load
+from crt.perturbations.engine import find_sites, perturb_all
+from crt.records import Example
+from crt.resources import Table
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/perturbations.json").read_text(encoding="utf-8"))
+
+
+def finders():
+    """Yield each finder of the golden places with its marked texts."""
+    for names, places in GOLDEN["places"].items():
+        for name in names.split(" and "):
+            yield name, load(name).find, places
+    for name, case in GOLDEN["places with a table"].items():
+        entries = {key: tuple(options) for key, options in case["table"].items()}
+        yield name, PERTURBATIONS[name].finder(Table(name, entries, "", modified=True)), case["places"]
+
+
+def mark(text, sites):
+    """Return the text with brackets around what may be replaced and bars where something may be inserted."""
+    parts, at = [], 0
+    for site in sites:
+        parts += [text[at : site.start], f"[{text[site.start : site.end]}]" if site.start < site.end else "|"]
+        at = site.end
+    return "".join([*parts, text[at:]])
+
+
+def cases(key):
+    """Return perturbation, text and result of each golden pair."""
+    return [(name, text, result) for name, pairs in GOLDEN[key].items() for text, result in pairs]
+
+
+def results(name, text, *, prob, seeds):
+    """Return the texts that some seeds give."""
+    sites = find_sites([Example("task/test/0", (text,), 0)], load(name).find)
+    return {perturb_all(sites, name=name, prob=prob, seed=seed)[0].input[0] for seed in range(seeds)}
+
+
+def test_every_perturbation_has_golden_cases():
+    """No entry of PERTURBATIONS is without places and without an example that a person has read."""
+    assert {name for name, _, _ in finders()} == set(PERTURBATIONS) == set(GOLDEN["may become"])
+
+
+@pytest.mark.parametrize(
+    ("name", "find", "marked"), [(name, find, marked) for name, find, places in finders() for marked in places]
+)
+def test_places(name, find, marked):
+    """Sites are exactly where a reader marked them: no number, Latin word, emoji, title or part of a word is touched."""
+    text = marked.translate(dict.fromkeys(map(ord, "[]|")))
+    assert mark(text, find(text)) == marked
+
+
+@pytest.mark.parametrize(("name", "text", "result"), cases("becomes"))
+def test_becomes(name, text, result):
+    """With every site edited the text is this one, whatever the seed."""
+    assert results(name, text, prob=1.0, seeds=5) == {result}
+
+
+@pytest.mark.parametrize(("name", "text", "result"), cases("may become"))
+def test_may_become(name, text, result):
+    """The result is among those that the seeds give, and so is the text itself."""
+    assert {text, result} <= results(name, text, prob=0.5, seeds=500)

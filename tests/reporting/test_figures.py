@@ -1,0 +1,84 @@
+"""Figures: they are repeatable, survive what a summary may lack, and name every line."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crt.perturbations import PERTURBATIONS
+from crt.reporting.figures import FIGURES, dose_curves, save
+from crt.reporting.table import summary_table
+from crt.scoring.metrics import METRICS
+
+
+def summary(
+    *, models: tuple[str, ...] = ("m",), datasets: tuple[str, ...] = ("d",), seeds: int = 2, **metrics: float
+) -> pd.DataFrame:
+    """Return the summary of a grid over all perturbations in which each metric has one value."""
+    keys = product(models, datasets, PERTURBATIONS, (0.05, 0.3), range(seeds))
+    columns = ("model", "dataset", "perturbation", "prob", "seed")
+    return summary_table(pd.DataFrame([dict(zip(columns, key, strict=True)) | metrics for key in keys]))
+
+
+def panels(figure):
+    """Return the panels that show something."""
+    return [axes for axes in figure.axes if axes.axison]
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_same_numbers_give_the_same_bytes(tmp_path, suffix):
+    """The figure of a summary is the same file each time: nothing of the clock or of chance is in it."""
+    table = summary(models=("a", "b"), datasets=("d", "e"), acc_drop=0.2)
+    files = [tmp_path / f"{number}{suffix}" for number in range(2)]
+    for file in files:
+        save(dose_curves(table, "acc_drop"), file)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert files[0].stat().st_size > 1000
+
+
+@pytest.mark.parametrize("metric", FIGURES)
+def test_every_line_has_its_label(metric):
+    """The legend names each perturbation once, in the order of PERTURBATIONS, and says which direction is good."""
+    figure = dose_curves(summary(models=("a", "b"), **{metric: 0.2}), metric)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(PERTURBATIONS)
+    assert legend.get_title().get_text() == f"{METRICS[metric].better} is better"
+    assert all(len(axes.containers) == len(PERTURBATIONS) for axes in panels(figure))
+
+
+def test_lines_show_percent_over_prob():
+    """A line runs through the means in percent at the probs, with the standard deviation as bars."""
+    cells = pd.DataFrame(
+        {"model": "m", "dataset": "d", "perturbation": "space", "prob": p, "seed": s, "acc_drop": drop}
+        for p, s, drop in ((0.3, 1, 0.5), (0.3, 2, 0.7), (0.1, 1, 0.2), (0.1, 2, 0.2))
+    )
+    (axes,) = dose_curves(summary_table(cells), "acc_drop").axes
+    line, _, (bars,) = axes.containers[0]
+    assert line.get_xydata() == pytest.approx(np.array([[0.1, 20.0], [0.3, 60.0]]))
+    heights = [high[1] - low[1] for low, high in bars.get_segments()]
+    assert heights == pytest.approx([0.0, 2 * 100 * 0.02**0.5])
+
+
+LACKING = {
+    "one seed: no bars": summary(seeds=1, acc_drop=0.2),
+    "a metric that was never defined": summary(attack_success_rate=0.2),
+    "a model that lacks a data set": summary(models=("a", "b"), datasets=("d", "e"), acc_drop=0.2).query(
+        "not (model == 'a' and dataset == 'd')"
+    ),
+    "a model that lacks a perturbation": summary(models=("a", "b"), acc_drop=0.2).query(
+        "not (model == 'a' and perturbation == 'shape')"
+    ),
+    "a name that looks like a formula": summary(models=(r"$\frac$",), acc_drop=0.2),
+}
+
+
+@pytest.mark.parametrize("table", LACKING.values(), ids=LACKING)
+def test_draws_what_there_is(tmp_path, table):
+    """Whatever a summary lacks, the rest is drawn, with every perturbation in the legend."""
+    figure = dose_curves(table, "acc_drop")
+    save(figure, tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(PERTURBATIONS)
+    assert len(panels(figure)) == len(table[["model", "dataset"]].drop_duplicates())

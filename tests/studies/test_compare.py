@@ -1,0 +1,199 @@
+"""The choice of the cells of a comparison: the last of each measurement, measured alike, and what says so."""
+
+import pandas as pd
+import pytest
+
+from crt import __version__
+from crt.errors import TrackingError
+from crt.records import CLEAN
+from crt.studies.compare import select, signature
+
+BASE = {
+    "model": "bert",
+    "model_source": "crt-tnews/3",
+    "dataset": "tnews",
+    "perturbation": "shape",
+    "prob": 0.1,
+    "seed": 13,
+    "train_seed": "42",
+    "scoring_version": "1",
+    "data_digest": "d" * 16,
+    "fields": "text",
+    "table_sha256": "a" * 16,
+    "num_examples": 200.0,
+}
+
+
+def frame(*changes: dict[str, object]) -> pd.DataFrame:
+    """Return a cell for each of the changes to the base cell, oldest first; `key` numbers them."""
+    return pd.DataFrame([BASE | {"key": str(number)} | change for number, change in enumerate(changes)])
+
+
+def keys(cells: pd.DataFrame) -> list[str]:
+    """Return which cells there are."""
+    return list(cells["key"])
+
+
+CLEAN_CELL = {"perturbation": CLEAN, "prob": 0.0, "seed": 0, "fields": None, "table_sha256": None}
+
+
+# what is kept
+
+
+@pytest.mark.parametrize(
+    "column", [("model", "rule"), ("train_seed", "13"), ("dataset", "ocnli"), ("prob", 0.3), ("seed", 42)]
+)
+def test_different_measurements_are_kept(column):
+    """Cells that differ in one part of their identity are two measurements."""
+    name, value = column
+    assert keys(select(frame({}, {name: value}))) == ["0", "1"]
+
+
+def test_the_last_cell_counts():
+    """Of several cells of one measurement the last one is kept, also where the training seed is unknown."""
+    cells = frame({"seed": 1}, {"seed": 2}, {"seed": 1}, {"train_seed": None}, {"seed": 2}, {"train_seed": None})
+    assert keys(select(cells)) == ["2", "4", "5"]
+
+
+def test_without_training_seeds():
+    """Cells of which no model has a training seed need no such column."""
+    cells = frame({}, {}, {"seed": 42}).drop(columns="train_seed")
+    assert keys(select(cells)) == ["1", "2"]
+
+
+def test_only_some():
+    """Models and data sets narrow the choice, each by name."""
+    cells = frame({}, {"model": "rule"}, {"dataset": "ocnli"}, {"model": "rule", "dataset": "ocnli"})
+    assert keys(select(cells, models=["rule"])) == ["1", "3"]
+    assert keys(select(cells, datasets=["ocnli"])) == ["2", "3"]
+    assert keys(select(cells, models=["bert"], datasets=["tnews", "ocnli"])) == ["0", "2"]
+
+
+# what is refused
+
+
+EMPTY = {
+    "no cell at all": (pd.DataFrame(columns=["key", "run_id"]), {}),
+    "no cell at all, and a model asked for": (pd.DataFrame(columns=["key", "run_id"]), {"models": ["bert"]}),
+    "clean cells only": (frame(CLEAN_CELL), {}),
+    "clean cells only of what is asked for": (frame({}, CLEAN_CELL | {"model": "rule"}), {"models": ["rule"]}),
+}
+
+
+@pytest.mark.parametrize(("cells", "wanted"), EMPTY.values(), ids=EMPTY)
+def test_nothing_to_compare(cells, wanted):
+    """Without a perturbed cell the message says which command makes one."""
+    with pytest.raises(TrackingError, match=r"no finished cell to compare; run: mlflow run \. -e evaluate"):
+        select(cells, **wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"models": ["bert", "rul"]}, "no finished cell has the model 'rul'; there are bert, rule"),
+        ({"datasets": ["ocnli"]}, "no finished cell has the dataset 'ocnli'; there are tnews"),
+    ],
+)
+def test_unknown_name(wanted, message):
+    """A model or data set without a cell is named, with those that have some."""
+    with pytest.raises(TrackingError) as caught:
+        select(frame({}, {"model": "rule"}), **wanted)
+    assert str(caught.value) == message
+
+
+RULE = {"model": "rule", "model_source": None, "train_seed": None}
+DISAGREE = {
+    "scoring version": ({"scoring_version": "0"}, "scoring_version differs: 0 (rule, 200 examples); 1 (bert, 200 "),
+    "examples of a data set": (
+        {"data_digest": "e" * 16, "num_examples": 50.0},
+        f"data_digest of tnews differs: {'e' * 16} (rule, 50 examples); {'d' * 16} (bert, 200 examples)",
+    ),
+    "table of a perturbation": (
+        {"table_sha256": "b" * 16},
+        f"table_sha256 of shape differs: {'b' * 16} (rule, 200 examples); {'a' * 16} (bert, 200 examples)",
+    ),
+    "fields of a pair": (
+        {"fields": "first"},
+        "fields of tnews shape differs: first (rule, 200 examples); text (bert, 200 examples)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), DISAGREE.values(), ids=DISAGREE)
+def test_disagreement(change, message):
+    """Cells that were not measured alike are refused: what differs, in whose cells, and the command that redoes it."""
+    with pytest.raises(TrackingError) as caught:
+        select(frame(RULE | change, {}))
+    text = str(caught.value)
+    assert text.startswith("these cells were not measured in the same way:\n  - ")
+    assert message in text
+    assert "mlflow run . -e evaluate -P dataset=tnews -P model=rule" in text
+    assert text.endswith("redo the odd ones, or compare only some with models=… or datasets=…")
+
+
+def test_the_command_names_the_registered_version():
+    """A model from the registry is redone by the version that was measured, not by the name of its base model."""
+    with pytest.raises(TrackingError) as caught:
+        select(frame({"scoring_version": "0"}, RULE))
+    assert "-e evaluate -P dataset=tnews -P model=models:/crt-tnews/3\n" in str(caught.value)
+
+
+def test_all_disagreements_at_once():
+    """Several faults stand in one message, a line each."""
+    with pytest.raises(TrackingError) as caught:
+        select(frame(RULE | {"scoring_version": "0", "data_digest": "e", "table_sha256": "b"}, {}))
+    assert str(caught.value).count("\n  - ") == 3
+
+
+AGREE = {
+    "the digests of two data sets": ({"dataset": "ocnli", "data_digest": "e" * 16},),
+    "the tables of two perturbations": ({"perturbation": "synonym", "table_sha256": "b" * 16},),
+    "the fields of two data sets": ({"dataset": "ocnli", "data_digest": "e" * 16, "fields": "both"},),
+    "a perturbation without a table": ({"perturbation": "space", "table_sha256": None},),
+    "a clean cell, which has neither fields nor table": (CLEAN_CELL,),
+    "an odd cell that was measured again since": (),
+}
+
+
+@pytest.mark.parametrize("changes", AGREE.values(), ids=AGREE)
+def test_no_disagreement(changes):
+    """What may differ does: digests between data sets, tables between perturbations; replaced cells do not count."""
+    cells = frame({"scoring_version": "0", "data_digest": "e" * 16, "table_sha256": "b" * 16}, {}, *changes)
+    assert keys(select(cells)) == [str(number) for number in range(1, len(changes) + 2)]
+
+
+def test_a_disagreement_that_is_not_asked_for():
+    """Only the cells that are compared must agree."""
+    cells = frame(RULE | {"scoring_version": "0"}, {})
+    assert keys(select(cells, models=["bert"])) == ["1"]
+
+
+# the signature
+
+
+def test_signature():
+    """The signature names all that must agree, sorted, with short digests, and no clean prob or seed among them."""
+    extra = {"max_length": "128", "precision": "fp32"}
+    cells = frame(
+        CLEAN_CELL | extra,
+        extra | {"prob": 0.30, "seed": 100},
+        extra | {"prob": 0.05, "seed": 13},
+        extra | {"dataset": "ocnli", "data_digest": "0123456789abcdef", "fields": "both", "perturbation": "space"}
+        | {"table_sha256": None},
+    )  # fmt: skip
+    assert signature(cells) == (
+        f"crt:{__version__}|scoring:1|data:ocnli@01234567,tnews@dddddddd|tables:shape@aaaaaaaa|probs:0.05,0.1,0.3|"
+        "seeds:13,100|max_length:128|precision:fp32|fields:both,text"
+    )
+
+
+def test_signature_does_not_depend_on_the_order():
+    """The order in which the cells were measured leaves the signature as it is."""
+    cells = frame(CLEAN_CELL, {"prob": 0.3}, {"seed": 42}, {"dataset": "ocnli", "data_digest": "e" * 16})
+    assert signature(cells) == signature(cells.iloc[::-1])
+
+
+def test_signature_leaves_out_what_is_unknown():
+    """What no cell has is no part of the signature."""
+    cells = frame({}).drop(columns=["table_sha256", "fields"])
+    assert signature(cells) == f"crt:{__version__}|scoring:1|data:tnews@dddddddd|probs:0.1|seeds:13"

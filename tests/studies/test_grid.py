@@ -1,0 +1,209 @@
+"""The grid: it names all of its faults at once, and its cells are identified by what their numbers depend on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crt.errors import GridError
+from crt.perturbations import PERTURBATIONS, Loaded, load
+from crt.records import CLEAN, Cell
+from crt.resources import Table
+from crt.studies import grid as grid_module
+from crt.studies.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Columns, Grid, fingerprint, format_prob
+
+VALID = {"models": ("rule",), "datasets": ("tnews",)}
+
+KNOWN = "Known: homophone, punctuation, shape, space, synonym, traditional"
+KNOWN_DATA = "Known: chnsenticorp, ocnli, sample, tnews"
+
+FAULTS = {
+    "no model": ({"models": ()}, ["the model list is empty"]),
+    "no data set": ({"datasets": ()}, ["the data set list is empty"]),
+    "no perturbation": ({"perturbations": ()}, ["the perturbation list is empty"]),
+    "no prob": ({"probs": ()}, ["the prob list is empty"]),
+    "no seed": ({"seeds": ()}, ["the seed list is empty"]),
+    "a model twice": ({"models": ("a", "b", "a")}, ["model a is listed twice"]),
+    "a prob twice, spelled otherwise": ({"probs": (0.1, 0.10)}, ["prob 0.1 is listed twice"]),
+    "two seeds twice": ({"seeds": (1, 2, 1, 2)}, ["seed 1 is listed twice", "seed 2 is listed twice"]),
+    "a data set by its other name": (
+        {"datasets": ("chsenticorp", "chnsenticorp")},
+        ["data set 'chsenticorp' is another name of 'chnsenticorp', which is listed too"],
+    ),
+    "an unknown data set": (
+        {"datasets": ("tnew",)},
+        [f"unknown data set 'tnew'; did you mean 'tnews'? {KNOWN_DATA}, or the path of your own file or folder"],
+    ),
+    "an unknown perturbation": (
+        {"perturbations": ("homophon",)},
+        [f"unknown perturbation 'homophon'; did you mean 'homophone'? {KNOWN}"],
+    ),
+    "a name like no other": (
+        {"perturbations": ("xyz",)},
+        [f"unknown perturbation 'xyz'. {KNOWN}"],
+    ),
+    "probs outside 0..1": (
+        {"probs": (-0.1, 0.0, 1.0, 1.5, float("inf"), float("nan"))},
+        [f"prob {prob} is outside 0..1" for prob in ("-0.1", "1.5", "inf", "nan")],
+    ),
+    "a negative seed": ({"seeds": (-1, 0)}, ["seed -1 is negative"]),
+    "no examples": ({"limit": 0}, ["max_samples is 0; it must be at least 1"]),
+    "unknown fields": (
+        {"fields": "secnd"},
+        ["unknown value of fields 'secnd'; did you mean 'second'? Known: both, first, second"],
+    ),
+    "the second text of single texts": (
+        {"datasets": ("ocnli", "tnews"), "fields": "second"},
+        ["fields is second, but tnews has one text an example: nothing would be perturbed"],
+    ),
+    "a table of an unknown perturbation": (
+        {"tables": {"shap": Path(__file__)}},
+        [f"unknown perturbation 'shap'; did you mean 'shape'? {KNOWN} (in table=shap:{__file__})"],
+    ),
+    "a table where none is used": (
+        {"tables": {"space": Path(__file__)}},
+        [f"perturbation 'space' has no table (in table=space:{__file__})"],
+    ),
+    "a table that is not there": (
+        {"tables": {"shape": Path("no.json")}},
+        ["no.json: no such file (in table=shape:no.json)"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "faults"), FAULTS.values(), ids=FAULTS)
+def test_each_fault(options, faults):
+    """A fault is named with what is wrong, and with the nearest known name where there is one."""
+    with pytest.raises(GridError) as caught:
+        Grid(**VALID | options)
+    assert list(caught.value.faults) == faults
+
+
+def test_all_faults_at_once():
+    """A grid with many faults names all of them in one message, with their number."""
+    wrong = {
+        "models": (),
+        "datasets": ("tnew",),
+        "perturbations": ("homophon", "spac"),
+        "probs": (1.5, 0.1, 0.1),
+        "seeds": (-1,),
+        "limit": 0,
+        "fields": "third",
+        "tables": {"space": Path("no.json")},
+    }
+    with pytest.raises(GridError) as caught:
+        Grid(**wrong)
+    message = str(caught.value)
+    assert len(caught.value.faults) == 10
+    assert message.startswith("10 faults in the options:\n  - ")
+    assert message.count("\n  - ") == 10
+    for name in ("tnews", "homophone", "space"):
+        assert f"did you mean '{name}'?" in message
+
+
+def test_one_fault_is_a_sentence():
+    """A single fault is the whole message."""
+    with pytest.raises(GridError) as caught:
+        Grid(**VALID, limit=-3)
+    assert str(caught.value) == "max_samples is -3; it must be at least 1"
+
+
+def test_own_file_with_its_columns(tmp_path):
+    """The path of a file is a data set, and its second text column makes it one of pairs."""
+    file = tmp_path / "mine.csv"
+    file.write_text("label,a,b\n0,x,y\n", encoding="utf-8")
+    Grid(models=("rule",), datasets=(str(file),), fields="second", columns=Columns("a", "b", "label"))
+    with pytest.raises(GridError, match="mine has one text"):
+        Grid(models=("rule",), datasets=(str(file),), fields="second", columns=Columns("a", None, "label"))
+
+
+def test_cells():
+    """A perturbation has a cell for each prob and seed; the clean text has one, without either."""
+    grid = Grid(**VALID)
+    assert grid.perturbations == tuple(PERTURBATIONS)
+    cells = grid.cells("bert", "tnews", "space")
+    assert len(cells) == len(set(cells)) == 9
+    assert {(cell.prob, cell.seed) for cell in cells} == {(p, s) for p in DEFAULT_PROBS for s in DEFAULT_SEEDS}
+    assert {(cell.model, cell.dataset, cell.perturbation) for cell in cells} == {("bert", "tnews", "space")}
+    assert grid.cells("bert", "tnews", CLEAN) == (Cell("bert", "tnews", CLEAN, 0.0, 0),)
+
+
+CELL = Cell("bert", "tnews", "synonym", 0.15, 13)
+TABLE = Table("synonym", {"喜欢": ("喜爱",)}, "5" * 64, modified=False)
+SYNONYM = Loaded(PERTURBATIONS["synonym"], lambda _: (), TABLE)
+FACTS = {"cell": CELL, "examples": "e", "predictor": "p", "fields": "both", "loaded": SYNONYM}
+
+
+def key(**changes: object) -> str:
+    """Return the fingerprint of the base facts after some changes."""
+    return fingerprint(**FACTS | changes)
+
+
+DEPENDS = {
+    "model": {"cell": replace(CELL, model="macbert")},
+    "data set": {"cell": replace(CELL, dataset="ocnli")},
+    "perturbation": {"cell": replace(CELL, perturbation="shape")},
+    "prob": {"cell": replace(CELL, prob=0.1500001)},
+    "seed": {"cell": replace(CELL, seed=42)},
+    "examples": {"examples": "f"},
+    "predictor": {"predictor": "q"},
+    "fields": {"fields": "first"},
+    "table": {"loaded": replace(SYNONYM, table=replace(TABLE, sha256="6" * 64))},
+    "no table": {"loaded": replace(SYNONYM, table=None)},
+    "no library": {"loaded": replace(SYNONYM, perturbation=replace(PERTURBATIONS["synonym"], libraries=()))},
+}
+
+
+def test_fingerprint_depends_on_each_fact(monkeypatch):
+    """A change of any fact that the numbers depend on gives another key, and no two changes give the same."""
+    keys = {"nothing": key(), **{name: key(**change) for name, change in DEPENDS.items()}}
+    monkeypatch.setattr(grid_module, "SCORING_VERSION", grid_module.SCORING_VERSION + 1)
+    keys["scoring"] = key()
+    monkeypatch.undo()
+    monkeypatch.setattr(grid_module, "version", lambda _: "0.0.0")
+    keys["library version"] = key()
+    assert len(set(keys.values())) == len(keys)
+    assert all(len(value) == 16 and int(value, 16) >= 0 for value in keys.values())
+
+
+SAME = {
+    "another object": {"cell": replace(CELL), "loaded": replace(SYNONYM)},
+    "the wording of the summary": {
+        "loaded": replace(SYNONYM, perturbation=replace(PERTURBATIONS["synonym"], summary="x"))
+    },
+    "whether the table is the shipped one": {"loaded": replace(SYNONYM, table=replace(TABLE, modified=True))},
+}
+
+
+@pytest.mark.parametrize("change", SAME.values(), ids=SAME)
+def test_fingerprint_depends_on_nothing_else(change):
+    """What has no influence on the numbers has none on the key: nothing is measured again without need."""
+    assert key(**change) == key()
+
+
+def test_fingerprint_of_clean_cells_and_whole_probs(monkeypatch):
+    """A clean cell does not depend on the fields, and a prob of 1 is the same as one of 1.0."""
+    clean = {"cell": Cell("bert", "tnews", CLEAN, 0.0, 0), "loaded": None}
+    assert key(**clean) == key(**clean, fields="second")
+    assert key(cell=replace(CELL, prob=1)) == key(cell=replace(CELL, prob=1.0))
+    before = key(loaded=load("space"), cell=replace(CELL, perturbation="space"))
+    monkeypatch.setattr(grid_module, "version", lambda _: "0.0.0")
+    assert key(loaded=load("space"), cell=replace(CELL, perturbation="space")) == before
+
+
+def test_fingerprint_stays_what_it_was(monkeypatch):
+    """The key of a known cell is a constant: another one would have every stored cell measured again."""
+    monkeypatch.setattr(grid_module, "SCORING_VERSION", 1)
+    cell = Cell("rule", "tnews", "space", 0.05, 13)
+    assert key(cell=cell, loaded=load("space")) == "c952eea687584307"
+    assert key(cell=Cell("rule", "tnews", CLEAN, 0.0, 0), loaded=None) == "f60ae2e34f58873c"
+
+
+@pytest.mark.parametrize(
+    ("prob", "text"),
+    [(0.0, "0"), (0.05, "0.05"), (0.15, "0.15"), (0.30, "0.3"), (0.1 + 0.2, "0.3"), (1.0, "1"), (1, "1")],
+)
+def test_format_prob(prob, text):
+    """A prob has one spelling, whatever it was computed from."""
+    assert format_prob(prob) == text
+    assert float(format_prob(float(text))) == float(text)

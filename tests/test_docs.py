@@ -1,0 +1,138 @@
+"""The documents: they are fresh, complete, and lead somewhere."""
+
+import importlib.util
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+import yaml
+
+from crt.perturbations import PERTURBATIONS
+from crt.perturbations.engine import SiteFinder
+from crt.records import Site
+from crt.resources import load_table
+from crt.scoring.metrics import METRICS
+from crt.tasks import TASKS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+UNTRACKED = {"outputs", "mlruns", "dist", "build"}
+PAGES = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not any(part.startswith(".") or part in UNTRACKED for part in path.relative_to(ROOT).parts)
+)
+FENCE = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+
+
+@pytest.fixture(scope="module")
+def builder():
+    """The script that writes the reference page."""
+    spec = importlib.util.spec_from_file_location("build_reference", DOCS / "build_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def read(path: Path) -> str:
+    """Return the text of a page."""
+    return path.read_text(encoding="utf-8")
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    titles = re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return the text below each heading that is a name in backticks, up to the next heading."""
+    parts = re.split(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {title.strip("`"): body for title, body in zip(parts[1::2], parts[2::2], strict=True) if title[0] == "`"}
+
+
+def test_reference_is_fresh(builder):
+    """docs/reference.md is what its script writes."""
+    assert read(DOCS / "reference.md") == builder.reference()
+
+
+def test_reference_check_mode(builder, tmp_path, monkeypatch, capsys):
+    """With --check the script writes nothing: it fails on a page that is missing or stale, with the way out."""
+    page = tmp_path / "reference.md"
+    monkeypatch.setattr(builder, "REFERENCE", page)
+    assert builder.main(["--check"]) == 1
+    assert "run: python docs/build_reference.py" in capsys.readouterr().err
+    assert not page.exists()
+    assert builder.main([]) == 0
+    assert builder.main(["--check"]) == 0
+    page.write_text(read(page) + "x", encoding="utf-8")
+    assert builder.main(["--check"]) == 1
+
+
+def test_reference_is_complete(builder):
+    """The reference page has a row for each metric, perturbation and data set, and a section for each command."""
+    text = read(DOCS / "reference.md")
+    assert re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE) == list(METRICS)
+    for name in (*PERTURBATIONS, *TASKS):
+        assert re.search(rf"^\| `{name}`", text, re.MULTILINE), name
+    commands = yaml.safe_load(read(ROOT / "MLproject"))["entry_points"]
+    assert set(builder.COMMANDS) == set(commands)
+    for name, command in commands.items():
+        section = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
+        assert re.findall(r"^\| `(\w+)`", section, re.MULTILINE) == list(command["parameters"])
+
+
+def test_every_metric_is_defined():
+    """docs/metrics.md has a section for each metric and for nothing else; each says when the metric is undefined."""
+    found = sections(read(DOCS / "metrics.md"))
+    assert set(found) == set(METRICS)
+    for name, text in found.items():
+        assert re.search(r"[Uu]ndefined|Always defined", text), name
+        assert re.search(r"[Cc]ount|[Ff]raction", text), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_relative_links_resolve(page):
+    """Every relative link of a page leads to a file or folder of the repository, and to a heading if it names one."""
+    for target in LINK.findall(FENCE.sub("", read(page))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), f"{target}: no such file"
+        assert there.is_relative_to(ROOT), f"{target}: leads out of the repository"
+        assert not anchor or anchor in anchors(read(there)), f"{target}: no such heading"
+
+
+def test_adding_shows_what_works(tmp_path):
+    """The table and the site finder that docs/adding.md shows are usable as they stand."""
+    text = read(DOCS / "adding.md")
+    table, finder = (
+        textwrap.dedent(re.search(rf"^ *```{kind}\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)[1])
+        for kind in ("json", "python")
+    )
+    (tmp_path / "NAME.json").write_text(table, encoding="utf-8")
+    assert load_table("NAME", tmp_path / "NAME.json").entries == {"安全": ("按全",), "未": ("末",)}
+    names = {"Site": Site, "SiteFinder": SiteFinder}
+    exec(finder, names)
+    assert names["doubled"]()("5G网络") == (Site(2, 3, ("网网",)), Site(3, 4, ("络络",)))
+
+
+def test_adding_names_what_exists():
+    """docs/adding.md has a section for each kind of contribution, and the files and names in it exist."""
+    text = read(DOCS / "adding.md")
+    titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert titles[:5] == [
+        "A table perturbation",
+        "Another perturbation",
+        "A data set",
+        "A model kind",
+        "A metric",
+    ]
+    for path in re.findall(r"`((?:crt|docs|entrypoints|resources|tests)/[\w/.]*)`", text):
+        assert "NAME" in path or (ROOT / path).exists(), path
+    sources = "".join(read(file) for folder in ("crt", "tests") for file in (ROOT / folder).rglob("*.py"))
+    for name in re.findall(r"`([A-Za-z_]+)`", FENCE.sub("", text)):
+        assert re.search(rf"\b{name}\b", sources), name

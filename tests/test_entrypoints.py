@@ -1,0 +1,142 @@
+"""The commands as a user types them."""
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from conftest import ROOT, SAMPLES
+
+from entrypoints import baselines, evaluate, train
+
+WRONG = [
+    (["--dataset", "tnew"], "unknown data set 'tnew'; did you mean 'tnews'?"),
+    (["--perturbations", "homophon"], "unknown perturbation 'homophon'; did you mean 'homophone'?"),
+    (["--probs", "1.5"], "prob 1.5 is outside 0..1"),
+    (["--probs", "nan"], "prob nan is outside 0..1"),
+    (["--prob", "-0.1"], "prob -0.1 is outside 0..1"),
+    (["--probs", ""], "the prob list is empty"),
+    (["--seeds", "13,13"], "seed 13 is listed twice"),
+    (["--dataset", "tnews,tnews"], "data set tnews is listed twice"),
+    (["--probs", "2", "--seeds", ""], "2 faults in the options"),
+    (["--table", "homophone:/no/such.json"], "/no/such.json: no such file (in table=homophone:/no/such.json)"),
+    (["--table", "space:x.json"], "perturbation 'space' has no table"),
+    (["--data_dir", "/no/such/folder"], "data_dir /no/such/folder: no such folder"),
+    (["--data_dir", "/", "--model", "rule"], "no such file; data_dir must be the folder that holds"),
+    (["--smoke", "--dataset", "tnews", "--split", "test"], "the 5 rows of 'test' have no labels"),
+    (["--smoke", "--dataset", "tnews", "--split", "dev"], "tnews has no split 'dev'; it has train, validation, test"),
+    (["--smoke", "--model", "/"], "no usable tokenizer"),
+    (["--smoke", "--model", "models:/crt-x@best"], "the registry has no model at all"),
+    (["--smoke", "--model", "tiny"], "'tiny' has random weights"),
+    (["--smoke", "--output_dir", "/proc/nowhere"], "output_dir /proc/nowhere cannot be written to"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_bad_input_is_named(store, arguments, message):
+    """Every wrong option ends with exit 1, a message that names it, and no finished cell."""
+    import mlflow
+
+    result = CliRunner().invoke(evaluate.main, arguments)
+    assert result.exit_code == 1, result.output
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert mlflow.search_runs(filter_string="attributes.status = 'FINISHED'").empty
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--probs", "high"], "'high' is no list of numbers"),
+        (["--seeds", "1.5"], "'1.5' is no list of whole numbers"),
+        (["--epochs", "5"], "No such option"),
+        (["--max_samples", "0"], "0 is not in the range"),
+        (["--precision", "int8"], "'int8' is not one of"),
+        (["--label_map", "LABEL_0"], "'LABEL_0' is no new NAME=VALUE"),
+    ],
+)
+def test_wrong_types_are_usage_errors(arguments, message):
+    """What is no value of its type is click's exit 2, before anything is imported."""
+    result = CliRunner().invoke(evaluate.main, arguments)
+    assert (result.exit_code, message in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize("dataset", ["chsenticorp", "tnews", "ocnli", "sample"])
+def test_smoke(store, tmp_path, dataset):
+    """--smoke runs the whole path on the shipped rows of every task, without a model or a network."""
+    arguments = ["--smoke", "--dataset", dataset, "--probs", "0.3", "--seeds", "13,42", "--no_figures"]
+    result = CliRunner().invoke(evaluate.main, arguments)
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(tmp_path / "outputs" / "robustness_results_multi.csv")
+    assert len(table) == 12
+    assert (table["num_changed"] > 0).all()
+    assert list(table["dataset"].unique()) == [dataset.replace("chsenticorp", "chnsenticorp")]
+
+
+@pytest.mark.parametrize("dataset", ["chnsenticorp", "tnews", "ocnli"])
+def test_smoke_trains(store, dataset):
+    """--smoke of train registers a model that evaluate then takes by default."""
+    result = CliRunner().invoke(train.main, ["--smoke", "--dataset", dataset, "--max_length", "64"])
+    assert result.exit_code == 0, result.output
+    assert f"registered models:/crt-{dataset}/1" in result.output
+    arguments = ["--dataset", dataset, "--data_dir", str(SAMPLES), "--max_length", "64", "--no_figures"]
+    result = CliRunner().invoke(evaluate.main, [*arguments, "--prob", "0.3", "--seed", "13"])
+    assert result.exit_code == 0, result.output
+    assert f"model models:/crt-{dataset}@best is version crt-{dataset}/1" in result.stderr
+
+
+def test_own_data(store, tmp_path):
+    """A folder of the user's own files trains and evaluates; its labels come from the training file."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    rows = [("好吃" + "啊" * k, "好", "难吃" + "啊" * k, "差") for k in range(12)]
+    text = "评论,标签\n" + "".join(f"{a},{b}\n{c},{d}\n" for a, b, c, d in rows)
+    (folder / "train.csv").write_text(text, encoding="utf-8-sig")
+    (folder / "test.csv").write_text(text)
+    columns = ["--dataset", str(folder), "--text_column", "评论", "--label_column", "标签", "--max_length", "64"]
+    result = CliRunner().invoke(train.main, [*columns, "--model", "tiny", "--learning_rate", "1e-3"])
+    assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(evaluate.main, [*columns, "--prob", "0.3", "--seed", "13", "--no_figures"])
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(tmp_path / "outputs" / "robustness_results_multi.csv")
+    assert set(table["dataset"]) == {"mine"}
+    assert (table["num_examples"] == 24).all()
+    single = ["--dataset", str(folder / "test.csv"), *columns[2:], "--model", "models:/crt-mine@best"]
+    result = CliRunner().invoke(evaluate.main, [*single, "--prob", "0.3", "--seed", "13", "--no_figures"])
+    assert result.exit_code == 0, result.output
+
+
+def test_own_table(store, tmp_path):
+    """A table of the user's own is used, makes other cells and is tagged."""
+    import mlflow
+
+    table = tmp_path / "mine.json"
+    table.write_text('{"schema": 1, "entries": {"的": ["滴"]}}')
+    arguments = ["--smoke", "--dataset", "tnews", "--perturbations", "homophone", "--prob", "1", "--seed", "1"]
+    for extra in ([], ["--table", f"homophone:{table}"]):
+        result = CliRunner().invoke(evaluate.main, [*arguments, "--no_figures", *extra])
+        assert result.exit_code == 0, result.output
+    runs = mlflow.search_runs(filter_string="tags.`crt.perturbation` = 'homophone'")
+    assert sorted(runs["tags.crt.table"].fillna("")) == ["", "modified"]
+    assert runs["tags.crt.cell_key"].nunique() == 2
+
+
+def test_baselines_prints_commands_that_can_be_run():
+    """By default a line for each data set, model and training seed is printed, and nothing is run."""
+    result = CliRunner().invoke(baselines.main, ["--datasets", "tnews", "--models", "bert-base-chinese,rule"])
+    lines = result.output.splitlines()
+    assert len(lines) == 4
+    assert lines[0] == (
+        "accelerate launch --quiet --module entrypoints.train --dataset tnews --model bert-base-chinese --seed 13 && "
+        "accelerate launch --quiet --module entrypoints.evaluate --dataset tnews "
+        "--model models:/crt-tnews@bert-base-chinese-s13 --output_dir outputs/tnews/bert-base-chinese-s13"
+    )
+    assert lines[3].startswith("accelerate launch --quiet --module entrypoints.evaluate --dataset tnews --model rule")
+
+
+def test_baselines_goes_on_after_a_failure(command):
+    """Executed jobs that fail do not stop the others; the summary names them and the exit is 1."""
+    arguments = ["--datasets", "tnews", "--models", "no/such-model,tiny", "--train_seeds", "13", "--execute"]
+    extra = f"--data_dir {ROOT / 'resources' / 'samples'} --max_length 64"
+    result = command("baselines", *arguments, "--args", extra, check=False)
+    assert result.returncode == 1
+    assert "1 of 2 baselines done" in result.stdout
+    assert "failed:\n  tnews/such-model-s13: accelerate launch" in result.stderr

@@ -1,0 +1,60 @@
+"""crt.errors: the tree, and the messages of look-ups and grids."""
+
+import pytest
+
+from crt import errors
+from crt.errors import CrtError, GridError, UnknownName, lookup, unknown
+
+TREE = ("UnknownName", "GridError", "ResourceError", "DataError", "ModelError", "TrackingError")
+
+
+@pytest.mark.parametrize("name", TREE)
+def test_every_error_is_a_crt_error(name):
+    """A door that catches CrtError catches everything that crt raises on purpose."""
+    assert issubclass(getattr(errors, name), CrtError)
+
+
+def test_the_tree_is_complete():
+    """No error class hides from the tree that the module draws."""
+    found = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, CrtError)}
+    assert found == {*TREE, "CrtError"}
+    assert all(name in errors.__doc__ for name in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "message"),
+    [
+        ("", {}, "unknown thing ''. Known: "),
+        ("a", {}, "unknown thing 'a'. Known: "),
+        ("", {"shape": 1}, "unknown thing ''. Known: shape"),
+        ("zzz", {"space": 1, "shape": 2}, "unknown thing 'zzz'. Known: shape, space"),
+        ("homophon", {"shape": 1, "homophone": 2}, "unknown thing 'homophon'; did you mean 'homophone'? Known: homophone, shape"),
+        ("同音", {"同音字": 1}, "unknown thing '同音'; did you mean '同音字'? Known: 同音字"),
+    ],
+)  # fmt: skip
+def test_an_unknown_name_is_answered_with_the_nearest_and_all(name, known, message):
+    """The message quotes the name, suggests the nearest key if one is near, and lists the keys in order."""
+    assert unknown("thing", name, known) == message
+    with pytest.raises(UnknownName) as caught:
+        lookup("thing", name, known)
+    assert str(caught.value) == message
+
+
+def test_a_known_name_is_looked_up():
+    """A key gives its value, even one that is falsy."""
+    assert lookup("thing", "a", {"a": 0}) == 0
+
+
+@pytest.mark.parametrize(
+    ("faults", "message"),
+    [
+        (["seed list is empty"], "seed list is empty"),
+        (["a", "b"], "2 faults in the options:\n  - a\n  - b"),
+        (["a", "b", "a"], "3 faults in the options:\n  - a\n  - b\n  - a"),
+    ],
+)
+def test_a_grid_error_lists_all_faults(faults, message):
+    """One fault is its own message; several stand below each other and stay available as a tuple."""
+    error = GridError(faults)
+    assert str(error) == message
+    assert error.faults == tuple(faults)

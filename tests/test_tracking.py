@@ -1,0 +1,155 @@
+"""MLflow as it is really used: a real store, a real registry."""
+
+import threading
+
+import mlflow
+import pytest
+
+from crt.errors import TrackingError
+from crt.models import PredictOptions, load_predictor
+from crt.records import Cell, CellRecord
+from crt.tasks import TASKS
+from crt.tracking import open_run, read_cells, register_checkpoint, resolve_model
+
+TASK = TASKS["tnews"]
+
+
+def record(seed=1, **changes):
+    """A cell as a study would log it."""
+    fields = {
+        "key": f"key{seed}",
+        "cell": Cell("模型/甲", "tnews", "space", 0.15, seed),
+        "params": {"split": "validation"},
+        "metrics": {"acc_drop": 0.25},
+        "examples": [{"original": ["好\n“看”😀"], "perturbed": ["\ud800"]}],
+        "outcomes": {"id": ["a", "b"], "gold": ['x,"y"', "z"]},
+    }
+    return CellRecord(**{**fields, **changes})
+
+
+def test_a_cell_comes_back_as_it_was_logged(store):
+    """Keys, params, metrics and examples survive the store, odd characters among them."""
+    with open_run("grid", "test", {"probs": "0.15"}) as tracker:
+        tracker.log_cell(record())
+        assert tracker.finished() == {"key1"}
+        row = tracker.cells(["key1"]).iloc[0]
+        assert (row["model"], row["prob"], row["seed"], row["acc_drop"]) == ("模型/甲", 0.15, 1, 0.25)
+        assert tracker.examples(row["run_id"]) == record().examples
+    run = mlflow.get_run(row["run_id"])
+    assert run.data.tags["mlflow.parentRunId"] == tracker.run_id
+    assert run.data.tags["crt.perturbation"] == "space"
+    assert mlflow.get_run(tracker.run_id).data.params == {"cfg.probs": "0.15"}
+
+
+def test_a_cell_that_fails_half_way_does_not_count(store, monkeypatch):
+    """If the artifacts cannot be stored the cell ends FAILED and is not among the finished ones."""
+    with open_run("grid", "test", {}) as tracker:
+        monkeypatch.setattr(tracker.client, "log_artifacts", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(OSError, match="disk full"):
+            tracker.log_cell(record())
+        assert tracker.finished() == frozenset()
+    assert read_cells(())[0].empty
+
+
+def test_more_cells_than_a_page(store, monkeypatch):
+    """Reading goes on page by page: nothing is cut off without a word."""
+    monkeypatch.setattr("crt.tracking.PAGE", 2)
+    with open_run("grid", "test", {}) as tracker:
+        for seed in range(5):
+            tracker.log_cell(record(seed))
+        assert len(tracker.finished()) == 5
+    assert len(read_cells(())[0]) == 5
+
+
+def test_a_modified_table_is_tagged(store):
+    """A cell whose table is not the shipped one can be told in the UI."""
+    with open_run("grid", "test", {}) as tracker:
+        tracker.log_cell(record(modified=True))
+        run_id = tracker.cells(["key1"])["run_id"].item()
+    assert mlflow.get_run(run_id).data.tags["crt.table"] == "modified"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_run_that_is_broken_off_is_failed(store, error):
+    """A run that ends by an exception, a kill included, is FAILED; only a whole one is FINISHED."""
+    with pytest.raises(error), open_run("grid", "test", {}) as broken:
+        raise error
+    with open_run("grid", "test", {}) as whole:
+        pass
+    assert [mlflow.get_run(tracker.run_id).info.status for tracker in (broken, whole)] == ["FAILED", "FINISHED"]
+
+
+def test_the_project_run_is_taken_over(store, monkeypatch):
+    """Under `mlflow run` no second run is made."""
+    run = mlflow.MlflowClient().create_run("0")
+    monkeypatch.setenv("MLFLOW_RUN_ID", run.info.run_id)
+    with open_run("grid", "named", {}) as tracker:
+        assert tracker.run_id == run.info.run_id
+    assert mlflow.get_run(run.info.run_id).data.tags["mlflow.runName"] == "named"
+    assert len(mlflow.search_runs()) == 1
+
+
+@pytest.mark.parametrize("uri", ["file:./mlruns", "http://127.0.0.1:9", "nonsense://x", "sqlite:////nowhere/at/all.db"])
+def test_a_store_that_cannot_work(store, monkeypatch, uri):
+    """A tracking URI that cannot work is an error that says what to use."""
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    mlflow.set_tracking_uri(uri)
+    with pytest.raises(TrackingError, match=r"use sqlite:///mlflow\.db \(the default\)"), open_run("grid", "t", {}):
+        pass
+    mlflow.set_tracking_uri(store)
+
+
+def test_unknown_experiment(store):
+    """An experiment that does not exist is an error, not an empty table."""
+    with pytest.raises(TrackingError, match="there is no experiment 'x'; the store has Default"):
+        read_cells(["x"])
+
+
+def test_registry(store, tiny_checkpoint, accelerator):
+    """A registered checkpoint predicts as the folder it came from; `best` moves only to a better one on the same data."""
+    said = []
+    for value, digest in ((0.5, "a"), (0.4, "a"), (0.6, "a"), (0.9, "b")):
+        with open_run("train", "test", {}) as tracker:
+            reference, message = register_checkpoint(
+                tracker, tiny_checkpoint, TASK, name="n", alias="tiny-s1", metric="accuracy", value=value, digest=digest
+            )
+        said.append(message)
+        assert resolve_model("models:/crt-tnews@tiny-s1")[1] == reference
+    assert [resolve_model(f"models:/crt-tnews{v}")[1] for v in ("@best", "/1")] == ["crt-tnews/3", "crt-tnews/1"]
+    assert "is version 1 (accuracy 0.5000), the first" in said[0]
+    assert "stays version 1 (accuracy 0.5000); this is version 2 (accuracy 0.4000)" in said[1]
+    assert "moves from version 1 (accuracy 0.5000) to version 3 (accuracy 0.6000)" in said[2]
+    assert "cannot be compared" in said[3]
+    folder, _ = resolve_model("models:/crt-tnews@best")
+    options = PredictOptions(max_length=64)
+    ours, stored = (load_predictor(spec, TASK, accelerator, options) for spec in (str(tiny_checkpoint), folder))
+    assert stored.fingerprint == ours.fingerprint
+    assert (stored.name, stored.train_seed) == ("tiny", 42)
+    result = mlflow.transformers.load_model("models:/crt-tnews@best")("高考作文" * 100)
+    assert result[0]["label"] in TASK.labels
+    with pytest.raises(TrackingError, match="crt-tnews has the versions 1, 2, 3, 4"):
+        resolve_model("models:/crt-tnews/7")
+    with pytest.raises(TrackingError, match="the registry has crt-tnews"):
+        resolve_model("models:/crt-news@best")
+
+
+def test_an_empty_spec_is_the_best_model_or_the_rules(store, tiny_checkpoint):
+    """Without a registered model the rules are evaluated, and the name of the run says so."""
+    with open_run("grid", "best model on tnews", {}) as tracker:
+        assert tracker.resolve("", TASK).spec == "rule"
+        assert mlflow.get_run(tracker.run_id).data.tags["mlflow.runName"] == "rule on tnews (no model registered)"
+        register_checkpoint(
+            tracker, tiny_checkpoint, TASK, name="n", alias="a", metric="accuracy", value=1.0, digest="d"
+        )
+        assert tracker.resolve("", TASK).source == "crt-tnews/1"
+
+
+def test_threads_share_a_store(store):
+    """Several workers that log into one store lose nothing."""
+    with open_run("grid", "test", {}) as tracker:
+        workers = [threading.Thread(target=tracker.log_cell, args=(record(seed),)) for seed in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert len(tracker.finished()) == 4

@@ -89,6 +89,8 @@ def load_table(name: str, path: Path | None = None) -> Table:
     data = read_json(path)
     if data.get("schema") != TABLE_SCHEMA:
         raise ResourceError(f"{path}: schema is {data.get('schema')!r}, this version reads {TABLE_SCHEMA}")
+    if data.get("name", name) != name:
+        raise ResourceError(f"{path}: is a table of '{data['name']}', not of '{name}'")
     entries = data.get("entries")
     if not isinstance(entries, dict) or not entries:
         raise ResourceError(f"{path}: 'entries' must be an object with at least one key")

@@ -15,7 +15,8 @@ from crt.resources import resource_dir
 HELD_OUT = 0.05
 """Share of the training texts that select the best epoch where validation is the split that is reported."""
 
-UNLABELLED = frozenset({"", "-", "-1", "None", "nan"})
+EMPTY = frozenset({"", "None", "nan"})
+"""How a missing label reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Task:
     """The split that is reported by default."""
     codes: Mapping[str, str] = field(default_factory=dict)
     """Other spellings of a label in the known sources."""
+    unlabelled: frozenset[str] = EMPTY | {"-", "-1"}
+    """Labels that stand for none."""
     label_column: str = "label"
     """Column of the label."""
     id_columns: tuple[str, ...] = ()
@@ -210,9 +213,16 @@ def find_task(name: str, *, text: str = "text", text_pair: str | None = None, la
     if path.is_file():
         files = {"all": path.name}
     elif path.is_dir():
-        found = {file.stem: file.name for file in sorted(path.iterdir()) if file.suffix.lower() in READERS}
-        if "dev" in found:
-            found.setdefault("validation", found["dev"])
+        found: dict[str, str] = {}
+        for file in sorted(path.iterdir()):
+            split = "validation" if file.stem == "dev" else file.stem
+            if file.suffix.lower() not in READERS:
+                continue
+            if split in found:
+                raise DataError(
+                    f"{path}: {found[split]} and {file.name} are both the '{split}' split; remove one of them"
+                )
+            found[split] = file.name
         files = {split: found[split] for split in ("train", "validation", "test") if split in found}
         if not files:
             raise DataError(f"{path}: holds no train, validation (or dev) or test file ({', '.join(READERS)})")
@@ -225,6 +235,7 @@ def find_task(name: str, *, text: str = "text", text_pair: str | None = None, la
         fields=((text,),) if text_pair is None else ((text,), (text_pair,)),
         files=files,
         eval_split=next(split for split in ("test", "validation", "all", "train") if split in files),
+        unlabelled=EMPTY,
         label_column=label,
         root=path if path.is_dir() else path.parent,
     )
@@ -238,9 +249,7 @@ def labels_of(task: Task, source: Source) -> tuple[str, ...]:
     if task.labels:
         return task.labels
     rows = _rows(task, task.train_split, source)
-    if not any(task.label_column in row.values for row in rows):
-        raise _no_column(task, rows[0], (task.label_column,))
-    names = {_label_text(row.values.get(task.label_column)) for row in rows} - UNLABELLED
+    names = {_label_text(row.values.get(task.label_column)) for row in rows} - task.unlabelled
     if len(names) < 2:
         raise DataError(f"{task.name}: column '{task.label_column}' holds {sorted(names)}; two labels are needed")
     if all(name.removeprefix("-").isdecimal() for name in names):
@@ -260,7 +269,7 @@ def load_split(task: Task, split: str, source: Source) -> Split:
     for number, row in enumerate(_rows(task, split, source)):
         label = _label_text(row.values.get(task.label_column))
         label = task.codes.get(label, label)
-        if label in UNLABELLED and label not in index:
+        if label in task.unlabelled:
             unlabelled += 1
             continue
         if label not in index:
@@ -307,6 +316,7 @@ def seen_in_training(task: Task, source: Source) -> frozenset[Input] | None:
 
 
 def _rows(task: Task, split: str, source: Source) -> list[Row]:
+    """Read the rows of a split; only a published split may lack the column of the labels."""
     if split not in task.files:
         raise DataError(f"{task.name} has no split '{split}'; it has {', '.join(task.files)}")
     root = task.root or source.data_dir
@@ -318,7 +328,10 @@ def _rows(task: Task, split: str, source: Source) -> list[Row]:
             f"{path}: no such file; data_dir must be the folder that holds chnsenticorp/, ocnli/ and tnews/ "
             "in their published formats"
         )
-    return read_rows(path)
+    rows = read_rows(path)
+    if task.hub is None and not any(task.label_column in row.values for row in rows):
+        raise _no_column(task, rows[0], (task.label_column,))
+    return rows
 
 
 def _field(task: Task, row: Row, columns: Sequence[str]) -> str:

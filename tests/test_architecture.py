@@ -45,7 +45,7 @@ LAYERS = {
         "ground reading values",
         VALUES,
     ),
-    "models": Layer(("crt.models.",), "ground reading models", "numpy torch transformers accelerate"),
+    "models": Layer(("crt.models.",), "ground reading values models", "numpy torch transformers accelerate"),
     "tracking": Layer(("crt.tracking",), "ground reading values", "mlflow pandas", "transformers"),
     "figures": Layer(("crt.reporting.figures", "crt.reporting.page"), "ground values", "matplotlib numpy pandas"),
     "studies": Layer(

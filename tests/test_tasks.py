@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from strategies import PROPERTY
 
 from crt.errors import DataError, UnknownName
+from crt.randomness import base, uniforms
 from crt.records import Example
 from crt.resources import resource_dir
 from crt.tasks import TASKS, Source, Split, find_task, labels_of, load_split, load_training, seen_in_training
@@ -498,6 +499,14 @@ def test_limits_are_nested_and_know_no_order(rows, data):
     assert list(small.examples) == [example for example in split.examples if example in small.examples]
     assert set(split_of(sorted(rows)).limited(few).examples) == set(small.examples)
     assert split.limited(None) == split
+
+
+def test_limits_are_frozen():
+    """The examples of a limit are those with the smallest draws of ("subset", id), in every version."""
+    draws = {row: uniforms(base("subset", f"task/test/{row}"), 0) for row in range(100)}
+    chosen = sorted(sorted(draws, key=draws.get)[:5])
+    assert chosen == [19, 48, 49, 94, 97]
+    assert split_of(range(100)).limited(5) == split_of(chosen)
 
 
 def test_digests_tell_splits_apart():

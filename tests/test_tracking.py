@@ -89,7 +89,9 @@ def test_the_project_run_is_taken_over(store, monkeypatch):
     assert len(mlflow.search_runs()) == 1
 
 
-@pytest.mark.parametrize("uri", ["file:./mlruns", "http://127.0.0.1:9", "nonsense://x", "sqlite:////nowhere/at/all.db"])
+@pytest.mark.parametrize(
+    "uri", ["file:./mlruns", "http://127.0.0.1:9", "nonsense://x", "sqlite:////proc/nowhere/mlflow.db"]
+)
 def test_a_store_that_cannot_work(store, monkeypatch, uri):
     """A tracking URI that cannot work is an error that says what to use."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")

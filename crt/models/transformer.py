@@ -7,6 +7,7 @@ the last bit, on what else is in the batch, so that a grid that was interrupted,
 gives the same cells.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ ROWS = 4
 """Batches are filled up to a multiple of this many rows: the remainder of a matrix product is summed in another order."""
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a pair, which no tokenizer takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,8 @@ def encode(tokenizer: PreTrainedTokenizerBase, inputs: Sequence[Input], max_leng
     if not inputs:
         empty = np.zeros(0, dtype=np.int64)
         return Encoded((), empty, empty, empty, empty.astype(np.bool_))
-    batch = tokenizer(*map(list, zip(*inputs, strict=True)), truncation=True, max_length=max_length)
+    fields = [[_SURROGATE.sub("\ufffd", text) for text in texts] for texts in zip(*inputs, strict=True)]
+    batch = tokenizer(*fields, truncation=True, max_length=max_length)
     ids: list[list[int]] = batch["input_ids"]
     special = tokenizer.num_special_tokens_to_add(pair=len(inputs[0]) == 2)
     lengths = np.array([len(row) for row in ids], dtype=np.int64)

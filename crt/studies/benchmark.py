@@ -140,6 +140,8 @@ def _groups(
             predictor = load_predictor(model.spec, task, accelerator, options)
             here = replace(task, labels=predictor.labels)
             split = load_split(here, grid.split or here.eval_split, source)
+            if split.unlabelled:
+                log.info("%s: %d rows without a label are left out", task.name, split.unlabelled)
             known = sum(example.input in seen for example in split.examples) if seen is not None else None
             if known:
                 log.info(
@@ -296,6 +298,7 @@ def _params(group: Group, grid: Grid, loaded: Loaded | None) -> dict[str, str]:
     params = {
         "split": group.split.name,
         "data_digest": group.digest,
+        "unlabelled_rows": str(group.split.unlabelled),
         "predictor": group.predictor.fingerprint,
         "scoring_version": str(SCORING_VERSION),
         "train_seed": "" if group.predictor.train_seed is None else str(group.predictor.train_seed),

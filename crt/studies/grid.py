@@ -64,8 +64,8 @@ class Grid:
         Raises:
             GridError: with all faults at once.
         """
-        lists = {"model": self.models, "data set": self.datasets, "perturbation": self.perturbations}
-        lists |= {"prob": self.probs, "seed": self.seeds}
+        lists: dict[str, Sequence[object]] = {"model": self.models, "data set": self.datasets}
+        lists |= {"perturbation": self.perturbations, "prob": self.probs, "seed": self.seeds}
         faults = [fault for kind, values in lists.items() for fault in _list_faults(kind, values)]
         faults += [fault for name in self.datasets for fault in self._data_set_faults(name)]
         repeated = [name for name in self.datasets if name in ALIASES and ALIASES[name] in self.datasets]

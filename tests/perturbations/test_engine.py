@@ -11,6 +11,7 @@ from strategies import PROPERTY, WORDS, examples, inputs, pairs, probs, seeds, t
 
 from crt.perturbations import PERTURBATIONS, Loaded, load
 from crt.perturbations.engine import FIELDS, apply, choose, find_sites, perturb, perturb_all
+from crt.randomness import base, uniforms
 from crt.records import Example, Perturbed, Site
 from crt.resources import load_table
 
@@ -272,6 +273,15 @@ def test_the_share_of_edits_is_prob(prob):
     assert abs(len(edits) - 20_000 * prob) <= 4 * (20_000 * prob * (1 - prob)) ** 0.5
     first = sum(edit.new == "甲" for edit in edits)
     assert abs(first - len(edits) * 2 / 3) <= 4 * (len(edits) * 2 / 9) ** 0.5
+
+
+@pytest.mark.parametrize("field", [0, 1])
+def test_the_key_of_a_draw_is_the_documented_one(field):
+    """A site is edited if the draw of (seed, perturbation, example, field) at its start is below prob."""
+    text = "字" * 1000
+    sites = find_sites([example("", text) if field else example(text)], characters("甲"))
+    draws = uniforms(base(13, "x", "task/test/0", field), np.arange(1000))
+    assert choose(sites, name="x", prob=0.3, seed=13)[0].tolist() == np.flatnonzero(draws < 0.3).tolist()
 
 
 @pytest.mark.parametrize("change", [{"seed": 14}, {"name": "y"}, {"row": 1}])

@@ -210,26 +210,14 @@ def find_task(name: str, *, text: str = "text", text_pair: str | None = None, la
     if known in TASKS:
         return TASKS[known]
     path = Path(name)
-    if path.is_file():
-        files = {"all": path.name}
-    elif path.is_dir():
-        found: dict[str, str] = {}
-        for file in sorted(path.iterdir()):
-            split = "validation" if file.stem == "dev" else file.stem
-            if file.suffix.lower() not in READERS:
-                continue
-            if split in found:
-                raise DataError(
-                    f"{path}: {found[split]} and {file.name} are both the '{split}' split; remove one of them"
-                )
-            found[split] = file.name
-        files = {split: found[split] for split in ("train", "validation", "test") if split in found}
-        if not files:
-            raise DataError(f"{path}: holds no train, validation (or dev) or test file ({', '.join(READERS)})")
-    else:
+    if not path.exists():
         raise UnknownName(f"{unknown('data set', name, TASKS)}, or the path of your own file or folder")
+    own = path.resolve().stem if path.is_file() else path.resolve().name
+    if own in TASKS or own in ALIASES:
+        raise DataError(f"{path}: '{own}' is the name of a known data set; give your own data another name")
+    files = {"all": path.name} if path.is_file() else _split_files(path)
     return Task(
-        name=path.stem,
+        name=own,
         summary="the user's own data",
         labels=(),
         fields=((text,),) if text_pair is None else ((text,), (text_pair,)),
@@ -239,6 +227,20 @@ def find_task(name: str, *, text: str = "text", text_pair: str | None = None, la
         label_column=label,
         root=path if path.is_dir() else path.parent,
     )
+
+
+def _split_files(folder: Path) -> dict[str, str]:
+    """Return the file of each split in the user's own folder."""
+    files: dict[str, str] = {}
+    for split, stems in (("train", ("train",)), ("validation", ("validation", "dev")), ("test", ("test",))):
+        found = [name for stem in stems for suffix in READERS if (folder / (name := stem + suffix)).is_file()]
+        if len(found) > 1:
+            raise DataError(f"{folder}: {' and '.join(found)} are all the '{split}' split; keep one of them")
+        if found:
+            files[split] = found[0]
+    if not files:
+        raise DataError(f"{folder}: holds no train, validation (or dev) or test file ({', '.join(READERS)})")
+    return files
 
 
 def labels_of(task: Task, source: Source) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ from crt.tasks import Task
 log = logging.getLogger(__name__)
 
 KIND, KEY = "crt.kind", "crt.cell_key"
+CELLS = f"tags.`{KIND}` = 'cell' and attributes.status = 'FINISHED'"
+"""The cells that count."""
 PAGE = 5000
 """Runs asked for in one call."""
 EXAMPLES, OUTCOMES = "examples.jsonl", "outcomes.csv"
@@ -61,6 +63,8 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
     tracker = MlflowTracker(run.info.run_id, run.info.experiment_id)
     status = "FAILED"
     try:
+        # the UI then opens the experiment on its runs, not on the pages for language model applications
+        tracker.client.set_experiment_tag(tracker.experiment_id, "mlflow.experimentKind", "custom_model_development")
         if run_id:
             mlflow.set_tag("mlflow.runName", name)
         tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
@@ -83,8 +87,7 @@ class MlflowTracker:
 
     def finished(self) -> frozenset[str]:
         """Return the keys of the cells of this experiment that ended FINISHED."""
-        runs = _search(self.client, [self.experiment_id], "attributes.status = 'FINISHED'")
-        return frozenset(run.data.tags[KEY] for run in runs if KEY in run.data.tags)
+        return frozenset(run.data.tags[KEY] for run in _search(self.client, [self.experiment_id], CELLS))
 
     def log_cell(self, record: CellRecord) -> None:
         """Log one cell as a child run: params, metrics, examples and outcomes."""
@@ -129,7 +132,7 @@ class MlflowTracker:
         Raises:
             TrackingError: one of them is not stored.
         """
-        frame = cell_frame(_search(self.client, [self.experiment_id], f"tags.`{KIND}` = 'cell'"))
+        frame = cell_frame(_search(self.client, [self.experiment_id], CELLS))
         frame = frame[frame["key"].isin(keys)].drop_duplicates("key", keep="last")
         missing = set(keys) - set(frame["key"])
         if missing:
@@ -205,19 +208,23 @@ class MlflowTracker:
         """End the run of this tracker."""
         self.client.set_terminated(self.run_id, status)
 
-    def replace_summary(
-        self, key: str, name: str, params: Mapping[str, str], metrics: Mapping[str, float], note: str
-    ) -> None:
-        """Log the summary run of a model on a data set in place of the one that stood for it before."""
-        old = _search(self.client, [self.experiment_id], f"tags.`{KIND}` = 'summary' and tags.`crt.summary` = '{key}'")
-        summary = self.child("summary", name, {})
-        summary.log_tags({"crt.summary": key, **{f"crt.{name}": value for name, value in params.items()}})
+    def replace_summary(self, name: str, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
+        """Log the summary run of a model on a data set in place of the one of that name that stood before.
+
+        It has no parent: the UI would fold it away under the comparison.
+        """
+        old = _search(self.client, [self.experiment_id], f"tags.`{KIND}` = 'summary'")
+        tags = {**self._tags, KIND: "summary", **{f"crt.{key}": value for key, value in params.items()}}
+        summary = MlflowTracker(
+            self.client.create_run(self.experiment_id, run_name=name, tags=tags).info.run_id, self.experiment_id
+        )
         summary.log_params(params)
         summary.log_metrics(metrics)
         summary.log_note(note)
         summary.end()
         for run in old:
-            self.client.delete_run(run.info.run_id)
+            if run.info.run_name == name:
+                self.client.delete_run(run.info.run_id)
 
 
 def read_cells(experiments: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:

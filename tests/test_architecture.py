@@ -49,7 +49,7 @@ LAYERS = {
     "tracking": Layer(("crt.tracking",), "ground reading values", "mlflow pandas", "transformers"),
     "figures": Layer(("crt.reporting.figures", "crt.reporting.page"), "ground values", "matplotlib numpy pandas"),
     "studies": Layer(
-        tuple(f"crt.studies.{name}" for name in ("baselines", "benchmark", "compare", "results", "train")),
+        tuple(f"crt.studies.{name}" for name in ("baselines", "benchmark", "compare", "outcomes", "results", "train")),
         "ground reading values models tracking figures studies",
         VALUES,
     ),

@@ -313,7 +313,7 @@ def test_own_pairs_and_integer_labels(suffix, tmp_path):
 
 @pytest.mark.parametrize(
     ("suffix", "missing"),
-    [(".csv", ""), (".csv", "-"), (".tsv", "-1"), (".jsonl", None), (".jsonl", -1), (".parquet", None)],
+    [(".csv", ""), (".tsv", ""), (".jsonl", None), (".jsonl", ""), (".parquet", None)],
 )
 @pytest.mark.parametrize("labels", [(0, 1), ("neg", "pos")], ids=["numbers", "words"])
 def test_own_rows_without_a_label_are_dropped_and_counted(suffix, missing, labels, tmp_path):
@@ -322,6 +322,13 @@ def test_own_rows_without_a_label_are_dropped_and_counted(suffix, missing, label
     split = load(write_own(tmp_path / f"mine{suffix}", [{"text": "好", "label": label} for label in cells]), "all")
     assert [(example.id, example.label) for example in split.examples] == [("mine/all/0", 0), ("mine/all/2", 1)]
     assert split.unlabelled == 1
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_minus_one_is_a_class_of_own_data(suffix, tmp_path):
+    """-1 and "-", which stand for no label in the published sets, are labels like others in the user's own files."""
+    split = load(write_own(tmp_path / f"mine{suffix}", [{"text": "好", "label": label} for label in (-1, 0, 1)]), "all")
+    assert ([example.label for example in split.examples], split.unlabelled) == ([0, 1, 2], 0)
 
 
 @pytest.mark.parametrize(
@@ -385,11 +392,12 @@ def test_a_folder_is_read_by_the_labels_of_its_training_file(tmp_path):
 
 
 def test_validation_and_dev_are_one_split(tmp_path):
-    """A folder may call the split by either name; `validation` wins over `dev`."""
+    """A folder may call the split by either name; two files for one split are refused."""
     write(tmp_path, {"train.csv": FOLDER["train.csv"], "dev.csv": "label,text\na,一\n"})
     assert find_task(str(tmp_path)).files["validation"] == "dev.csv"
     write(tmp_path, {"validation.csv": "label,text\na,一\n"})
-    assert find_task(str(tmp_path)).files["validation"] == "validation.csv"
+    with pytest.raises(DataError, match=r"dev\.csv and validation\.csv are both the 'validation' split"):
+        find_task(str(tmp_path))
 
 
 # Faults
@@ -399,7 +407,7 @@ def test_validation_and_dev_are_one_split(tmp_path):
     ("name", "columns", "content", "message"),
     [
         ("mine.csv", {}, "label,text\n1,好\n", "column 'label' holds ['1']; two labels are needed"),
-        ("mine.csv", {}, "label,text\n-,好\n", "column 'label' holds []; two labels are needed"),
+        ("mine.csv", {}, "label,text\n,好\n", "column 'label' holds []; two labels are needed"),
         ("mine.csv", {}, "标签,text\n1,好\n", "mine.csv, line 2: no column 'label' for mine; the file has 标签, text"),
         ("mine.csv", {"label": "y"}, "label,text\n1,好\n", "mine.csv, line 2: no column 'y' for mine; the file has label, text"),
         ("mine.csv", {"text": "x"}, "label,text\n1,好\n0,差\n", "mine.csv, line 2: no column 'x' for mine; the file has label, text"),

@@ -7,7 +7,9 @@ the last bit, on what else is in the batch, so that a grid that was interrupted,
 gives the same cells.
 """
 
+import logging
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -27,6 +29,11 @@ from crt.models import BASELINES, PredictOptions, is_folder, match_labels
 from crt.models.processes import gather, precision_of
 from crt.records import RULE, Input, Prediction
 from crt.tasks import Task
+
+log = logging.getLogger(__name__)
+
+REPORT_SECONDS = 30.0
+"""A pass that takes longer than this says how far it is."""
 
 WIDTH = 8
 """Inputs are padded to a multiple of this many tokens."""
@@ -101,7 +108,12 @@ class TransformerClassifier:
         probabilities = np.full((len(inputs), len(self.labels)), np.nan, dtype=np.float32)
         batches = plan_batches(encoded.lengths, self.options.max_length * self.options.eval_batch_size)
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
-        mine = [(rows, self._forward([encoded.features[row] for row in rows])) for rows in batches[rank::world]]
+        mine, said = [], time.monotonic()
+        for number, rows in enumerate(own := batches[rank::world], start=1):
+            mine.append((rows, self._forward([encoded.features[row] for row in rows])))
+            if time.monotonic() - said > REPORT_SECONDS:
+                log.info("predicted %.0f %% of %d inputs", 100 * number / len(own), len(inputs))
+                said = time.monotonic()
         for rows, values in gather(mine) if world > 1 else mine:
             probabilities[rows] = values
         bad = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))

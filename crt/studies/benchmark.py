@@ -6,26 +6,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-from rapidfuzz.distance import Levenshtein
 
 from crt import SCORING_VERSION
+from crt.errors import DataError
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.perturbations import Loaded, load
 from crt.perturbations.engine import find_sites, perturb_all
-from crt.records import CLEAN, Cell, CellRecord, Example, Input, Outcome, Perturbed, Prediction, ResolvedModel
+from crt.records import CLEAN, Cell, CellRecord, Input, Perturbed, Prediction, ResolvedModel
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.studies.grid import Grid, fingerprint
+from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
 from crt.tasks import Source, Split, Task, find_task, labels_of, load_split, seen_in_training
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 log = logging.getLogger(__name__)
-
-EXAMPLES_PER_CELL = 20
-"""Pairs that are kept for reading."""
 
 
 class Tracker(Protocol):
@@ -142,18 +139,27 @@ def _groups(
             split = load_split(here, grid.split or here.eval_split, source)
             if split.unlabelled:
                 log.info("%s: %d rows without a label are left out", task.name, split.unlabelled)
-            known = sum(example.input in seen for example in split.examples) if seen is not None else None
-            if known:
+            split = (_unseen(split, seen) if grid.exclude_seen else split).limited(grid.limit)
+            leaked = None if seen is None else sum(example.input in seen for example in split.examples)
+            if leaked:
                 log.info(
-                    "%s: %d of %d evaluation inputs (%.1f %%) also stand in the training split%s", task.name, known,
-                    len(split.examples), 100 * known / len(split.examples),
-                    "; they are left out" if grid.exclude_seen else " (exclude_seen=true leaves them out)",
+                    "%s: %d of %d evaluation inputs (%.1f %%) also stand in the training split (exclude_seen=true leaves "
+                    "them out)", task.name, leaked, len(split.examples), 100 * leaked / len(split.examples),
                 )  # fmt: skip
-            if grid.exclude_seen and seen is not None:
-                split = split.where(lambda example, seen=seen: example.input not in seen)  # type: ignore[misc]
-            split = split.limited(grid.limit)
-            known = sum(example.input in seen for example in split.examples) if seen is not None else None
-            yield Group(here, split, split.digest(), known, predictor, model)
+            yield Group(here, split, split.digest(), leaked, predictor, model)
+
+
+def _unseen(split: Split, seen: frozenset[Input] | None) -> Split:
+    if seen is None:
+        raise DataError(f"exclude_seen needs a training split to compare with, and {split.task} has none")
+    kept = split.where(lambda example: example.input not in seen)
+    log.info(
+        "%s: %d of %d evaluation inputs also stand in the training split and are left out", split.task,
+        len(split.examples) - len(kept.examples), len(split.examples),
+    )  # fmt: skip
+    if not kept.examples:
+        raise DataError(f"{split.task}: every input of '{split.name}' also stands in the training split")
+    return kept
 
 
 def _measure(group: Group, grid: Grid, loaded: Sequence[Loaded], pending: dict[Cell, str]) -> Iterator[CellRecord]:
@@ -165,7 +171,7 @@ def _measure(group: Group, grid: Grid, loaded: Sequence[Loaded], pending: dict[C
     clean = answers.of([example.input for example in examples])
     for cell in (cell for cell in pending if cell.perturbation == CLEAN):
         untouched = [Perturbed(example.input, (), 0) for example in examples]
-        outcome = outcome_of(group, untouched, clean, clean, from_table=False)
+        outcome = outcome_of(examples, group.task.labels, untouched, clean, clean, from_table=False)
         metrics = {name: value for name, value in score(outcome).items() if name in CLEAN_METRICS}
         if group.seen is not None:
             metrics["seen_in_training_rate"] = group.seen / len(examples)
@@ -180,7 +186,8 @@ def _measure(group: Group, grid: Grid, loaded: Sequence[Loaded], pending: dict[C
         batch = answers.extended([p.input for rows in perturbed.values() for p in rows])
         for cell, rows in perturbed.items():
             after = batch.of([row.input for row in rows])
-            outcome = outcome_of(group, rows, clean, after, from_table=perturbation.table is not None)
+            table = perturbation.table
+            outcome = outcome_of(examples, group.task.labels, rows, clean, after, from_table=table is not None)
             yield CellRecord(
                 pending[cell],
                 cell,
@@ -188,7 +195,7 @@ def _measure(group: Group, grid: Grid, loaded: Sequence[Loaded], pending: dict[C
                 score(outcome),
                 example_pairs(outcome, examples, rows),
                 outcome_columns(outcome),
-                modified=perturbation.table is not None and perturbation.table.modified,
+                modified=table is not None and table.modified,
             )
 
 
@@ -211,87 +218,6 @@ class Answers:
     def of(self, inputs: Sequence[Input]) -> Prediction:
         """Return the predictions of the inputs, in their order."""
         return self.predictions.take(np.fromiter((self.rows[value] for value in inputs), np.int64, len(inputs)))
-
-
-def outcome_of(
-    group: Group, perturbed: Sequence[Perturbed], clean: Prediction, after: Prediction, *, from_table: bool
-) -> Outcome:
-    """Put together what the metrics of a cell are computed from."""
-    examples = group.split.examples
-
-    def column(values: Sequence[int]) -> NDArray[np.int64]:
-        return np.array(values, dtype=np.int64)
-
-    pairs = list(zip(examples, perturbed, strict=True))
-    return Outcome(
-        ids=tuple(example.id for example in examples),
-        labels=group.task.labels,
-        gold=column([example.label for example in examples]),
-        clean=clean.probabilities,
-        perturbed=after.probabilities,
-        changed=np.array([example.input != p.input for example, p in pairs], dtype=np.bool_),
-        sites=column([p.sites for p in perturbed]),
-        edits=column([len(p.edits) for p in perturbed]),
-        distance=column([_distance(example.input, p.input) for example, p in pairs]),
-        length=column([sum(map(len, example.input)) for example in examples]),
-        tokens=np.stack([clean.tokens, after.tokens], axis=1),
-        unknown=np.stack([clean.unknown, after.unknown], axis=1),
-        truncated=np.stack([clean.truncated, after.truncated], axis=1),
-        from_table=from_table,
-    )
-
-
-def _distance(original: Input, changed: Input) -> int:
-    return sum(Levenshtein.distance(a, b) for a, b in zip(original, changed, strict=True) if a != b)
-
-
-def example_pairs(
-    outcome: Outcome, examples: Sequence[Example], perturbed: Sequence[Perturbed]
-) -> list[dict[str, object]]:
-    """Return up to `EXAMPLES_PER_CELL` changed inputs: those that turned wrong first, in the order of the data."""
-    before, after = outcome.clean.argmax(axis=1), outcome.perturbed.argmax(axis=1)
-    flipped = (before == outcome.gold) & (after != outcome.gold)
-    rows = [*np.flatnonzero(outcome.changed & flipped), *np.flatnonzero(outcome.changed & ~flipped)]
-    return [
-        {
-            "id": outcome.ids[row],
-            "original": list(examples[row].input),
-            "perturbed": list(perturbed[row].input),
-            "edits": [[e.field, e.start, e.end, e.old, e.new] for e in perturbed[row].edits],
-            "gold": outcome.labels[outcome.gold[row]],
-            "clean_label": outcome.labels[before[row]],
-            "clean_prob": round(float(outcome.clean[row, before[row]]), 6),
-            "perturbed_label": outcome.labels[after[row]],
-            "perturbed_prob": round(float(outcome.perturbed[row, after[row]]), 6),
-            "flipped": bool(flipped[row]),
-        }
-        for row in rows[:EXAMPLES_PER_CELL]
-    ]
-
-
-def outcome_columns(outcome: Outcome) -> dict[str, list[object]]:
-    """Return the per-example facts that later metrics, slices and tests are computed from."""
-    row = np.arange(len(outcome.gold))
-    names = np.array(outcome.labels, dtype=object)
-    columns = {
-        "id": outcome.ids,
-        "gold": names[outcome.gold],
-        "clean": names[outcome.clean.argmax(axis=1)],
-        "perturbed": names[outcome.perturbed.argmax(axis=1)],
-        "gold_prob_clean": np.round(outcome.clean[row, outcome.gold].astype(float), 6),
-        "gold_prob_perturbed": np.round(outcome.perturbed[row, outcome.gold].astype(float), 6),
-        "max_prob_clean": np.round(outcome.clean.max(axis=1).astype(float), 6),
-        "changed": outcome.changed.astype(int),
-        "sites": outcome.sites,
-        "edits": outcome.edits,
-        "distance": outcome.distance,
-        "length": outcome.length,
-        "tokens_clean": outcome.tokens[:, 0],
-        "tokens_perturbed": outcome.tokens[:, 1],
-        "unknown_clean": outcome.unknown[:, 0],
-        "unknown_perturbed": outcome.unknown[:, 1],
-    }
-    return {name: list(np.asarray(values).tolist()) for name, values in columns.items()}
 
 
 def _params(group: Group, grid: Grid, loaded: Loaded | None) -> dict[str, str]:

@@ -166,5 +166,5 @@ def publish(tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, figu
     for (model, dataset), group in cells.groupby(["model", "dataset"]):
         note = paper_table(group, METRICS[0], signature(group)).markdown()
         keys = {"model": str(model), "dataset": str(dataset)}
-        tracker.replace_summary(f"{model} on {dataset}", f"{model} on {dataset}", keys, headline(group), note)
+        tracker.replace_summary(f"{model} on {dataset}", keys, headline(group), note)
     return Comparison(tables, cells)

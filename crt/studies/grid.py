@@ -13,7 +13,7 @@ from crt.errors import CrtError, GridError, unknown
 from crt.perturbations import PERTURBATIONS, Loaded
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell
-from crt.tasks import ALIASES, find_task
+from crt.tasks import find_task
 
 DEFAULT_PROBS = (0.05, 0.15, 0.30)
 DEFAULT_SEEDS = (13, 42, 100)
@@ -67,9 +67,7 @@ class Grid:
         lists: dict[str, Sequence[object]] = {"model": self.models, "data set": self.datasets}
         lists |= {"perturbation": self.perturbations, "prob": self.probs, "seed": self.seeds}
         faults = [fault for kind, values in lists.items() for fault in _list_faults(kind, values)]
-        faults += [fault for name in self.datasets for fault in self._data_set_faults(name)]
-        repeated = [name for name in self.datasets if name in ALIASES and ALIASES[name] in self.datasets]
-        faults += [f"data set '{name}' is another name of '{ALIASES[name]}', which is listed too" for name in repeated]
+        faults += self._data_set_faults()
         faults += [unknown("perturbation", p, PERTURBATIONS) for p in self.perturbations if p not in PERTURBATIONS]
         faults += [
             f"prob {p!r} is outside 0..1" for p in self.probs if not (math.isfinite(p) and 0.0 <= float(p) <= 1.0)
@@ -83,15 +81,21 @@ class Grid:
         if faults:
             raise GridError(faults)
 
-    def _data_set_faults(self, name: str) -> list[str]:
-        columns = self.columns
-        try:
-            task = find_task(name, text=columns.text, text_pair=columns.text_pair, label=columns.label)
-        except CrtError as error:
-            return [str(error)]
-        if self.fields == "second" and len(task.fields) == 1:
-            return [f"fields is second, but {task.name} has one text an example: nothing would be perturbed"]
-        return []
+    def _data_set_faults(self) -> list[str]:
+        columns, faults = self.columns, []
+        known: dict[str, str] = {}
+        for name in dict.fromkeys(self.datasets):
+            try:
+                task = find_task(name, text=columns.text, text_pair=columns.text_pair, label=columns.label)
+            except CrtError as error:
+                faults.append(str(error))
+                continue
+            if task.name in known:
+                faults.append(f"data sets '{known[task.name]}' and '{name}' are both called {task.name} in the table")
+            known[task.name] = name
+            if self.fields == "second" and len(task.fields) == 1:
+                faults.append(f"fields is second, but {task.name} has one text an example: nothing would be perturbed")
+        return faults
 
     def cells(self, model: str, dataset: str, perturbation: str) -> tuple[Cell, ...]:
         """Return the cells of one perturbation of a model on a data set; `CLEAN` has one cell."""

@@ -235,7 +235,7 @@ def _split_files(folder: Path) -> dict[str, str]:
     for split, stems in (("train", ("train",)), ("validation", ("validation", "dev")), ("test", ("test",))):
         found = [name for stem in stems for suffix in READERS if (folder / (name := stem + suffix)).is_file()]
         if len(found) > 1:
-            raise DataError(f"{folder}: {' and '.join(found)} are all the '{split}' split; keep one of them")
+            raise DataError(f"{folder}: {' and '.join(found)} are both the '{split}' split; keep one of them")
         if found:
             files[split] = found[0]
     if not files:

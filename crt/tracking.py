@@ -1,4 +1,4 @@
-"""MLflow: the only module that imports it.
+"""MLflow as a store of runs; with `registry` the only module that imports it.
 
 A cell is created late, filled by one batch, and marked FINISHED last; only FINISHED cells count. So a killed process
 leaves at most one cell that does not count, and a rerun does what is missing.
@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking.context.registry import resolve_tags
 
+from crt import registry
 from crt.errors import CrtError, TrackingError
 from crt.records import RULE, CellRecord, ResolvedModel
 from crt.studies.grid import format_prob
@@ -153,7 +153,7 @@ class MlflowTracker:
             TrackingError: the registry has no such model; the message says what there is.
         """
         if not spec:
-            spec = f"models:/{task.registered_name}@best" if self._has_best(task) else RULE
+            spec = f"models:/{task.registered_name}@best" if registry.has_best(task) else RULE
             if spec == RULE:
                 log.info(
                     "no model is registered for %s: evaluating the rule classifier; train one with "
@@ -162,16 +162,9 @@ class MlflowTracker:
                 self.log_tags({"mlflow.runName": f"rule on {task.name} (no model registered)"})
         if not spec.startswith("models:/"):
             return ResolvedModel(spec)
-        folder, source = resolve_model(spec)
+        folder, source = registry.resolve(spec)
         log.info("model %s is version %s", spec, source)
         return ResolvedModel(folder, source)
-
-    def _has_best(self, task: Task) -> bool:
-        try:
-            self.client.get_model_version_by_alias(task.registered_name, "best")
-        except MlflowException:
-            return False
-        return True
 
     def log_params(self, params: Mapping[str, object]) -> None:
         """Log params of the run; a value that was logged before stays."""
@@ -268,106 +261,6 @@ def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
         params |= {"prob": float(params["prob"]), "seed": int(params["seed"])}
         rows.append({"key": run.data.tags[KEY], "run_id": run.info.run_id, **params, **run.data.metrics})
     return pd.DataFrame(rows, columns=None if rows else ["key", "run_id"])
-
-
-def resolve_model(spec: str) -> tuple[str, str]:
-    """Turn `models:/name@alias` or `models:/name/version` into a checkpoint folder and `name/version`.
-
-    The version is looked up once: an alias may move while an experiment runs.
-
-    Raises:
-        TrackingError: there is no such model; the message says what there is.
-    """
-    client = mlflow.MlflowClient()
-    reference = spec.removeprefix("models:/")
-    try:
-        if "@" in reference:
-            name, alias = reference.split("@", 1)
-            version = client.get_model_version_by_alias(name, alias).version
-        else:
-            name, _, version = reference.partition("/")
-            client.get_model_version(name, version)
-        folder = Path(mlflow.artifacts.download_artifacts(f"models:/{name}/{version}"))
-    except (MlflowException, OSError) as error:
-        raise TrackingError(f"model {spec} cannot be had: {_registry_hint(client, reference)} ({error})") from error
-    return str(folder), f"{name}/{version}"
-
-
-def register_checkpoint(
-    tracker: MlflowTracker,
-    folder: Path,
-    task: Task,
-    *,
-    name: str,
-    alias: str,
-    metric: str,
-    value: float,
-    digest: str,
-) -> tuple[str, str]:
-    """Log a checkpoint as an MLflow model and register it; move the alias `best` only to a better one.
-
-    Better means: a higher value of the same metric on the same selection data.
-
-    Args:
-        tracker: its run owns the model.
-        folder: the checkpoint.
-        task: the task that it was trained on.
-        name: of the logged model.
-        alias: always moves to the new version.
-        metric: that the best epoch was chosen by.
-        value: of the metric on the selection data.
-        digest: of the selection data.
-
-    Returns:
-        `name/version`, and a sentence that says what happened to the alias `best`.
-    """
-    logging.getLogger("mlflow.transformers").setLevel(logging.ERROR)  # it looks for a model card on the hub
-    from mlflow.models import infer_signature
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    model = AutoModelForSequenceClassification.from_pretrained(folder)
-    model.name_or_path = ""  # a hub id here would cost minutes of look-ups where there is no hub
-    texts = {"text": ["文本"], "text_pair": ["文本"]} if len(task.fields) == 2 else {"text": ["文本"]}
-    signature = infer_signature(pd.DataFrame(texts), pd.DataFrame({"label": [task.labels[0]], "score": [0.5]}))
-    info = mlflow.transformers.log_model(
-        {"model": model, "tokenizer": AutoTokenizer.from_pretrained(folder)},
-        task="text-classification",
-        name=name.replace("/", "-").replace(":", "-"),
-        signature=signature,
-        pip_requirements=[f"{package}=={installed(package).split('+')[0]}" for package in ("transformers", "torch")],
-    )
-    tags = {"metric": metric, "value": f"{value:.6f}", "selection_digest": digest, "run_id": tracker.run_id}
-    registered = task.registered_name
-    version = mlflow.register_model(info.model_uri, registered, tags=tags).version
-    client, reference = tracker.client, f"{registered}/{version}"
-    client.set_registered_model_alias(registered, alias, version)
-    new = f"version {version} ({metric} {value:.4f})"
-    try:
-        old = client.get_model_version_by_alias(registered, "best")
-    except MlflowException:
-        client.set_registered_model_alias(registered, "best", version)
-        return reference, f"{registered}@best is {new}, the first"
-    before = f"version {old.version} ({old.tags.get('metric')} {float(old.tags.get('value', 'nan')):.4f})"
-    client.set_model_version_tag(registered, version, "best_before", before)
-    if (old.tags.get("metric"), old.tags.get("selection_digest")) != (metric, digest):
-        return reference, (
-            f"{registered}@best stays {before}: it was chosen by another metric or on other selection data, so it "
-            f"cannot be compared with {new}; evaluate the new one with model=models:/{registered}/{version}"
-        )
-    if value <= float(old.tags["value"]):
-        return reference, f"{registered}@best stays {before}; this is {new}"
-    client.set_registered_model_alias(registered, "best", version)
-    client.set_model_version_tag(registered, old.version, "best_after", new)
-    return reference, f"{registered}@best moves from {before} to {new}"
-
-
-def _registry_hint(client: mlflow.MlflowClient, reference: str) -> str:
-    name = reference.replace("@", "/").split("/")[0]
-    versions = sorted(int(v.version) for v in client.search_model_versions(f"name = '{name}'"))
-    if versions:
-        return f"{name} has the versions {', '.join(map(str, versions))}"
-    known = ", ".join(sorted(model.name for model in client.search_registered_models())) or "no model at all"
-    return f"the registry has {known}"
 
 
 def _search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> list[Any]:

@@ -396,7 +396,7 @@ def test_validation_and_dev_are_one_split(tmp_path):
     write(tmp_path, {"train.csv": FOLDER["train.csv"], "dev.csv": "label,text\na,一\n"})
     assert find_task(str(tmp_path)).files["validation"] == "dev.csv"
     write(tmp_path, {"validation.csv": "label,text\na,一\n"})
-    with pytest.raises(DataError, match=r"dev\.csv and validation\.csv are both the 'validation' split"):
+    with pytest.raises(DataError, match=r"validation\.csv and dev\.csv are both the 'validation' split"):
         find_task(str(tmp_path))
 
 

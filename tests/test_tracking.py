@@ -5,11 +5,12 @@ import threading
 import mlflow
 import pytest
 
+from crt import registry
 from crt.errors import TrackingError
 from crt.models import PredictOptions, load_predictor
 from crt.records import Cell, CellRecord
 from crt.tasks import TASKS
-from crt.tracking import open_run, read_cells, register_checkpoint, resolve_model
+from crt.tracking import open_run, read_cells
 
 TASK = TASKS["tnews"]
 
@@ -112,17 +113,24 @@ def test_registry(store, tiny_checkpoint, accelerator):
     said = []
     for value, digest in ((0.5, "a"), (0.4, "a"), (0.6, "a"), (0.9, "b")):
         with open_run("train", "test", {}) as tracker:
-            reference, message = register_checkpoint(
-                tracker, tiny_checkpoint, TASK, name="n", alias="tiny-s1", metric="accuracy", value=value, digest=digest
+            reference, message = registry.register(
+                tracker.run_id,
+                tiny_checkpoint,
+                TASK,
+                name="n",
+                alias="tiny-s1",
+                metric="accuracy",
+                value=value,
+                digest=digest,
             )
         said.append(message)
-        assert resolve_model("models:/crt-tnews@tiny-s1")[1] == reference
-    assert [resolve_model(f"models:/crt-tnews{v}")[1] for v in ("@best", "/1")] == ["crt-tnews/3", "crt-tnews/1"]
+        assert registry.resolve("models:/crt-tnews@tiny-s1")[1] == reference
+    assert [registry.resolve(f"models:/crt-tnews{v}")[1] for v in ("@best", "/1")] == ["crt-tnews/3", "crt-tnews/1"]
     assert "is version 1 (accuracy 0.5000), the first" in said[0]
     assert "stays version 1 (accuracy 0.5000); this is version 2 (accuracy 0.4000)" in said[1]
     assert "moves from version 1 (accuracy 0.5000) to version 3 (accuracy 0.6000)" in said[2]
     assert "cannot be compared" in said[3]
-    folder, _ = resolve_model("models:/crt-tnews@best")
+    folder, _ = registry.resolve("models:/crt-tnews@best")
     options = PredictOptions(max_length=64)
     ours, stored = (load_predictor(spec, TASK, accelerator, options) for spec in (str(tiny_checkpoint), folder))
     assert stored.fingerprint == ours.fingerprint
@@ -130,9 +138,9 @@ def test_registry(store, tiny_checkpoint, accelerator):
     result = mlflow.transformers.load_model("models:/crt-tnews@best")("高考作文" * 100)
     assert result[0]["label"] in TASK.labels
     with pytest.raises(TrackingError, match="crt-tnews has the versions 1, 2, 3, 4"):
-        resolve_model("models:/crt-tnews/7")
+        registry.resolve("models:/crt-tnews/7")
     with pytest.raises(TrackingError, match="the registry has crt-tnews"):
-        resolve_model("models:/crt-news@best")
+        registry.resolve("models:/crt-news@best")
 
 
 def test_an_empty_spec_is_the_best_model_or_the_rules(store, tiny_checkpoint):
@@ -140,8 +148,8 @@ def test_an_empty_spec_is_the_best_model_or_the_rules(store, tiny_checkpoint):
     with open_run("grid", "best model on tnews", {}) as tracker:
         assert tracker.resolve("", TASK).spec == "rule"
         assert mlflow.get_run(tracker.run_id).data.tags["mlflow.runName"] == "rule on tnews (no model registered)"
-        register_checkpoint(
-            tracker, tiny_checkpoint, TASK, name="n", alias="a", metric="accuracy", value=1.0, digest="d"
+        registry.register(
+            tracker.run_id, tiny_checkpoint, TASK, name="n", alias="a", metric="accuracy", value=1.0, digest="d"
         )
         assert tracker.resolve("", TASK).source == "crt-tnews/1"
 

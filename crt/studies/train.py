@@ -75,14 +75,14 @@ def _log(record: StepRecord | EpochRecord, tracker: "MlflowTracker") -> None:
 def _register(
     checkpoint: Checkpoint, task: Task, selection: Split, options: TrainOptions, tracker: "MlflowTracker | None"
 ) -> str:
-    from crt.tracking import register_checkpoint
+    from crt import registry
 
     assert tracker is not None
     value = checkpoint.epoch.selection[options.selection_metric]
     alias = checkpoint_alias(checkpoint.base_model, options.seed)
     tracker.log_metrics({f"best_{name}": score for name, score in checkpoint.epoch.selection.items()})
-    version, message = register_checkpoint(
-        tracker,
+    version, message = registry.register(
+        tracker.run_id,
         checkpoint.folder,
         task,
         name=f"{task.name}-{alias}",

@@ -28,7 +28,7 @@ FAULTS = {
     "two seeds twice": ({"seeds": (1, 2, 1, 2)}, ["seed 1 is listed twice", "seed 2 is listed twice"]),
     "a data set by its other name": (
         {"datasets": ("chsenticorp", "chnsenticorp")},
-        ["data set 'chsenticorp' is another name of 'chnsenticorp', which is listed too"],
+        ["data sets 'chsenticorp' and 'chnsenticorp' are both called chnsenticorp in the table"],
     ),
     "an unknown data set": (
         {"datasets": ("tnew",)},

@@ -33,9 +33,13 @@ def start(precision: str = "auto") -> Accelerator:
     else:
         chosen = PRECISIONS[precision]
     try:
-        return Accelerator(mixed_precision=chosen)
+        accelerator = Accelerator(mixed_precision=chosen)
     except ValueError as error:
         raise ModelError(f"precision {precision} cannot be had on this device: {error}") from error
+    if accelerator.device.type == "cpu" and accelerator.num_processes == 1:
+        # accelerate launch leaves a single CPU process one thread
+        torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    return accelerator
 
 
 def precision_of(accelerator: Accelerator) -> str:

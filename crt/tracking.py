@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import platform
+import shutil
 import subprocess
 import tempfile
 import time
@@ -277,9 +278,10 @@ def _search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> 
 
 def _host_tags() -> dict[str, str]:
     tags = {"crt.host": platform.node(), "crt.pid": str(os.getpid())}
-    status = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, check=False)
-    if status.returncode == 0:
-        tags["crt.git_dirty"] = str(bool(status.stdout.strip())).lower()
+    if shutil.which("git"):
+        status = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, check=False)
+        if status.returncode == 0:
+            tags["crt.git_dirty"] = str(bool(status.stdout.strip())).lower()
     return tags
 
 

@@ -4,15 +4,18 @@ import functools
 import logging
 import os
 import signal
+import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
-from crt.errors import CrtError
+from crt.errors import CrtError, DataError
+from crt.tasks import Source, Task
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from crt.tracking import MlflowTracker
 
 Command = Callable[..., None]
+
+log = logging.getLogger("crt")
 
 
 class Listed(click.ParamType):
@@ -156,15 +161,29 @@ def ui_command(tracker: "MlflowTracker") -> str:
     return f"{here} ui" + ("" if local else f" --backend-store-uri {uri}")
 
 
-def source(values: dict[str, Any]) -> Any:
+def source(values: dict[str, Any]) -> Source:
     """Return where the published data sets are read from: the option, else $CRT_DATA_DIR, else the hub."""
-    from crt.errors import DataError
-    from crt.tasks import Source
-
     folder = values["data_dir"] or os.environ.get("CRT_DATA_DIR") or None
     if folder and not Path(folder).is_dir():
         raise DataError(f"data_dir {folder}: no such folder")
     return Source(Path(folder) if folder else None, values["revision"])
+
+
+def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> None:
+    """Switch the hub libraries to their cache if the hub is needed and out of reach: they would retry for minutes.
+
+    Call it before they are imported.
+    """
+    needed = source.data_dir is None and any(task.root is None for task in tasks)
+    needed |= any(spec not in ("", "rule", "tiny") and ":" not in spec and not Path(spec).exists() for spec in models)
+    if not needed or any(name in os.environ for name in ("HF_HUB_OFFLINE", "HTTPS_PROXY", "https_proxy")):
+        return
+    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    try:
+        socket.create_connection((hub.hostname, hub.port or 443), timeout=5).close()
+    except OSError:
+        log.warning("%s cannot be reached: only what was downloaded before can be used", hub.hostname)
+        os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 @contextmanager

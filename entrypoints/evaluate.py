@@ -17,6 +17,7 @@ from entrypoints.door import (
     Pairs,
     door,
     option,
+    reach_hub,
     source,
     tracked,
 )
@@ -69,6 +70,7 @@ def main(**o: Any) -> None:
         columns=Columns(o["text_column"], o["text_pair_column"], o["label_column"]),
     )
     data = source(o)
+    reach_hub([grid.task(name) for name in grid.datasets], grid.models, data)
     predict = PredictOptions(o["max_length"], o["eval_batch_size"], o["precision"], o["label_map"])
 
     from crt.studies import benchmark, results

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from entrypoints.door import COUNT, DATA, PREDICT, door, option, source, tracked
+from entrypoints.door import COUNT, DATA, PREDICT, door, option, reach_hub, source, tracked
 
 
 @click.command()
@@ -35,6 +35,7 @@ def main(**o: Any) -> None:
         o |= {"data_dir": str(resource_dir() / "samples"), "model": TINY, "learning_rate": 1e-3}
     task = find_task(o["dataset"], text=o["text_column"], text_pair=o["text_pair_column"], label=o["label_column"])
     data = source(o)
+    reach_hub([task], [o["model"]], data)
 
     from crt.models.training import TrainOptions
     from crt.studies import train

@@ -266,7 +266,7 @@ def _load_error(spec: str, part: str, error: Exception) -> ModelError:
             "(pickled weights are not loaded) and tokenizer.json"
         )
     near = get_close_matches(spec, (*BASELINES, RULE), n=1, cutoff=0.6)
-    hint = f"did you mean '{near[0]}'? " if near else ""
+    hint = f"did you mean '{near[0]}'? " if near and near[0] != spec else ""
     return ModelError(
         f"model '{spec}': no such folder, and the hub gives no {part} ({cause}); {hint}"
         "without the hub, give the folder of a checkpoint"

@@ -17,7 +17,7 @@ from crt.records import CLEAN, Cell, CellRecord, Input, Perturbed, Prediction, R
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.studies.grid import Grid, fingerprint
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
-from crt.tasks import Source, Split, Task, find_task, labels_of, load_split, seen_in_training
+from crt.tasks import Source, Split, Task, labels_of, load_split, seen_in_training
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -126,9 +126,8 @@ def _groups(
     accelerator: "Accelerator",
     tracker: Tracker,
 ) -> Iterator[Group]:
-    columns = grid.columns
     for dataset in grid.datasets:
-        task = find_task(dataset, text=columns.text, text_pair=columns.text_pair, label=columns.label)
+        task = grid.task(dataset)
         if "train" in task.files:
             task = replace(task, labels=labels_of(task, source))
         seen = seen_in_training(task, source)

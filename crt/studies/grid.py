@@ -13,7 +13,7 @@ from crt.errors import CrtError, GridError, unknown
 from crt.perturbations import PERTURBATIONS, Loaded
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell
-from crt.tasks import find_task
+from crt.tasks import Task, find_task
 
 DEFAULT_PROBS = (0.05, 0.15, 0.30)
 DEFAULT_SEEDS = (13, 42, 100)
@@ -82,11 +82,11 @@ class Grid:
             raise GridError(faults)
 
     def _data_set_faults(self) -> list[str]:
-        columns, faults = self.columns, []
+        faults = []
         known: dict[str, str] = {}
         for name in dict.fromkeys(self.datasets):
             try:
-                task = find_task(name, text=columns.text, text_pair=columns.text_pair, label=columns.label)
+                task = self.task(name)
             except CrtError as error:
                 faults.append(str(error))
                 continue
@@ -96,6 +96,10 @@ class Grid:
             if self.fields == "second" and len(task.fields) == 1:
                 faults.append(f"fields is second, but {task.name} has one text an example: nothing would be perturbed")
         return faults
+
+    def task(self, dataset: str) -> Task:
+        """Return the task of one of the data sets."""
+        return find_task(dataset, text=self.columns.text, text_pair=self.columns.text_pair, label=self.columns.label)
 
     def cells(self, model: str, dataset: str, perturbation: str) -> tuple[Cell, ...]:
         """Return the cells of one perturbation of a model on a data set; `CLEAN` has one cell."""

@@ -85,6 +85,7 @@ def register(
         task="text-classification",
         name=name.replace("/", "-").replace(":", "-"),
         signature=signature,
+        model_config={"truncation": True},  # served texts may be longer than the model reads
         pip_requirements=[f"{package}=={installed(package).split('+')[0]}" for package in ("transformers", "torch")],
     )
     tags = {"metric": metric, "value": f"{value:.6f}", "selection_digest": digest, "run_id": run_id}

@@ -226,6 +226,8 @@ def load_tokenizer(spec: str, max_length: int) -> PreTrainedTokenizerBase:
         raise ModelError(f"model {spec} has no fast tokenizer (tokenizer.json); save it again with one")
     if max_length > tokenizer.model_max_length:
         raise ModelError(f"max_length {max_length} is more than model {spec} reads: {tokenizer.model_max_length}")
+    tokenizer.backend_tokenizer.no_truncation()  # what the last use left behind is no part of the tokenizer
+    tokenizer.backend_tokenizer.no_padding()
     tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
     return tokenizer
 

@@ -72,7 +72,7 @@ def test_smoke(store, tmp_path, dataset):
 
 
 @pytest.mark.parametrize("dataset", ["chnsenticorp", "tnews", "ocnli"])
-def test_smoke_trains(store, dataset):
+def test_smoke_trains(store, caplog, dataset):
     """--smoke of train registers a model that evaluate then takes by default."""
     result = CliRunner().invoke(train.main, ["--smoke", "--dataset", dataset, "--max_length", "64"])
     assert result.exit_code == 0, result.output
@@ -80,7 +80,7 @@ def test_smoke_trains(store, dataset):
     arguments = ["--dataset", dataset, "--data_dir", str(SAMPLES), "--max_length", "64", "--no_figures"]
     result = CliRunner().invoke(evaluate.main, [*arguments, "--prob", "0.3", "--seed", "13"])
     assert result.exit_code == 0, result.output
-    assert f"model models:/crt-{dataset}@best is version crt-{dataset}/1" in result.stderr
+    assert f"model models:/crt-{dataset}@best is version crt-{dataset}/1" in caplog.text
 
 
 def test_own_data(store, tmp_path):
@@ -132,6 +132,7 @@ def test_baselines_prints_commands_that_can_be_run():
     assert lines[3].startswith("accelerate launch --quiet --module entrypoints.evaluate --dataset tnews --model rule")
 
 
+@pytest.mark.slow
 def test_baselines_goes_on_after_a_failure(command):
     """Executed jobs that fail do not stop the others; the summary names them and the exit is 1."""
     arguments = ["--datasets", "tnews", "--models", "no/such-model,tiny", "--train_seeds", "13", "--execute"]

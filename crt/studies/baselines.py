@@ -3,8 +3,10 @@
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from crt.models import checkpoint_alias
 from crt.records import RULE
@@ -65,4 +67,5 @@ def execute(job: Job) -> bool:
     """Run the steps of a job in processes of their own; return whether all of them ended well."""
     # The run of the caller is not theirs: each step opens its own in the same experiment.
     environment = {key: value for key, value in os.environ.items() if key != "MLFLOW_RUN_ID"}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
     return all(subprocess.run(step, env=environment, check=False).returncode == 0 for step in job.steps)

@@ -68,9 +68,12 @@ class ResolvedModel:
 
     spec: str
     """What `load_predictor` takes."""
-    source: str = ""
-    """Registered name and version, where it comes from the registry."""
+    source: str
+    """What to ask for to get it again: a spec that names a version, not an alias."""
 
+
+TINY = "tiny"
+"""Spec, for training only, of a small character-level BERT with random weights."""
 
 RULE = "rule"
 """Spec of the rule classifier."""

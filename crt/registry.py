@@ -6,19 +6,29 @@ from pathlib import Path
 
 import mlflow
 import pandas as pd
+from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
 from crt.errors import TrackingError
-from crt.tasks import Task
+from crt.records import TINY
+from crt.tasks import Task, slug
+
+_ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
+"""Error codes of a model or an alias that is not there; any other code is a failure, not an answer."""
 
 
-def has_best(task: Task) -> bool:
-    """Return whether a best model is registered for a task."""
+def best_version(name: str) -> ModelVersion | None:
+    """Return the version that the alias `best` of a registered model points to, or None if there is none.
+
+    Raises:
+        MlflowException: the registry could not be asked.
+    """
     try:
-        mlflow.MlflowClient().get_model_version_by_alias(task.registered_name, "best")
-    except MlflowException:
-        return False
-    return True
+        return mlflow.MlflowClient().get_model_version_by_alias(name, "best")
+    except MlflowException as error:
+        if error.error_code in _ABSENT:
+            return None
+        raise
 
 
 def resolve(spec: str) -> tuple[str, str]:
@@ -57,7 +67,8 @@ def register(
 ) -> tuple[str, str]:
     """Log a checkpoint as an MLflow model and register it; move the alias `best` only to a better one.
 
-    Better means: a higher value of the same metric on the same selection data.
+    Better means: a higher value of the same metric on the same selection data. The demonstration model `tiny` gives way
+    to any other.
 
     Args:
         run_id: of the run that trained it, kept as a tag.
@@ -83,31 +94,32 @@ def register(
     info = mlflow.transformers.log_model(
         {"model": model, "tokenizer": AutoTokenizer.from_pretrained(folder)},
         task="text-classification",
-        name=name.replace("/", "-").replace(":", "-"),
+        name=slug(name),
         signature=signature,
         model_config={"truncation": True},  # served texts may be longer than the model reads
         pip_requirements=[f"{package}=={installed(package).split('+')[0]}" for package in ("transformers", "torch")],
     )
-    tags = {"metric": metric, "value": f"{value:.6f}", "selection_digest": digest, "run_id": run_id}
+    tags = {"metric": metric, "value": repr(value), "selection_digest": digest}
+    tags |= {"run_id": run_id, "base_model": str(model.config.crt_base_model)}
     registered = task.registered_name
     version = mlflow.register_model(info.model_uri, registered, tags=tags).version
     client, reference = mlflow.MlflowClient(), f"{registered}/{version}"
     client.set_registered_model_alias(registered, alias, version)
-    new = f"version {version} ({metric} {value:.4f})"
-    try:
-        old = client.get_model_version_by_alias(registered, "best")
-    except MlflowException:
+    new, old = f"version {version} ({metric} {value:.4f})", best_version(registered)
+    if old is None:
         client.set_registered_model_alias(registered, "best", version)
         return reference, f"{registered}@best is {new}, the first"
     before = f"version {old.version} ({old.tags.get('metric')} {float(old.tags.get('value', 'nan')):.4f})"
     client.set_model_version_tag(registered, version, "best_before", before)
-    if (old.tags.get("metric"), old.tags.get("selection_digest")) != (metric, digest):
-        return reference, (
-            f"{registered}@best stays {before}: it was chosen by another metric or on other selection data, so it "
-            f"cannot be compared with {new}; evaluate the new one with model=models:/{registered}/{version}"
-        )
-    if value <= float(old.tags["value"]):
-        return reference, f"{registered}@best stays {before}; this is {new}"
+    demonstration = old.tags.get("base_model") == TINY != tags["base_model"]
+    if not demonstration:
+        if (old.tags.get("metric"), old.tags.get("selection_digest")) != (metric, digest):
+            return reference, (
+                f"{registered}@best stays {before}: it was chosen by another metric or on other selection data, so it "
+                f"cannot be compared with {new}; evaluate the new one with model=models:/{registered}/{version}"
+            )
+        if value <= float(old.tags["value"]):
+            return reference, f"{registered}@best stays {before}; this is {new}"
     client.set_registered_model_alias(registered, "best", version)
     client.set_model_version_tag(registered, old.version, "best_after", new)
     return reference, f"{registered}@best moves from {before} to {new}"

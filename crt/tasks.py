@@ -15,7 +15,7 @@ from crt.resources import resource_dir
 HELD_OUT = 0.05
 """Share of the training texts that select the best epoch where validation is the split that is reported."""
 
-EMPTY = frozenset({"", "None", "nan"})
+EMPTY = frozenset({""})
 """How a missing label reads."""
 
 
@@ -74,7 +74,7 @@ class Task:
 
     @property
     def train_split(self) -> str:
-        """The split to train on: `train`, or the only file there is."""
+        """The split that the labels of the user's own data are collected from: `train`, or the only file there is."""
         return "train" if "train" in self.files else next(iter(self.files))
 
 
@@ -222,7 +222,7 @@ def find_task(name: str, *, text: str = "text", text_pair: str | None = None, la
         labels=(),
         fields=((text,),) if text_pair is None else ((text,), (text_pair,)),
         files=files,
-        eval_split=next(split for split in ("test", "validation", "all", "train") if split in files),
+        eval_split=next((split for split in ("test", "validation", "all") if split in files), "test"),
         unlabelled=EMPTY,
         label_column=label,
         root=path if path.is_dir() else path.parent,
@@ -290,13 +290,33 @@ def load_split(task: Task, split: str, source: Source) -> Split:
     return Split(task.name, split, tuple(examples), unlabelled)
 
 
+def check_split(task: Task, split: str, source: Source) -> None:
+    """Make sure that a split exists, as far as that can be told without reading it.
+
+    Raises:
+        DataError: it does not; the message says which splits or which folder there should be.
+    """
+    if split not in task.files:
+        raise DataError(f"{task.name} has no split '{split}'; it has {', '.join(task.files)}")
+    root = task.root or source.data_dir
+    if root is not None and not (root / task.files[split]).is_file():
+        raise DataError(
+            f"{root / task.files[split]}: no such file; data_dir must be the folder that holds chnsenticorp/, ocnli/ "
+            "and tnews/ in their published formats"
+        )
+
+
 def load_training(task: Task, source: Source) -> tuple[Split, Split]:
     """Return what to train on and what to choose the best epoch on, which is never the split that is reported.
 
     Where validation is reported, `HELD_OUT` of the training texts (of the premises, for pairs) are set aside: a text
     is never on both sides.
     """
-    train = load_split(task, task.train_split, source)
+    if "train" not in task.files:
+        raise DataError(
+            f"{task.name} has no training file; give a folder that holds train.csv, and test.csv to report on"
+        )
+    train = load_split(task, "train", source)
     if task.selects_on_validation:
         return train, load_split(task, "validation", source)
     groups = sorted({example.input[0] for example in train.examples})
@@ -311,26 +331,20 @@ def load_training(task: Task, source: Source) -> tuple[Split, Split]:
 
 
 def seen_in_training(task: Task, source: Source) -> frozenset[Input] | None:
-    """Return the inputs of the training split, or None where there is no such split."""
-    if "train" not in task.files:
+    """Return the inputs of the training split, or None where it is not at hand."""
+    root = task.root or source.data_dir
+    if "train" not in task.files or (root is not None and not (root / task.files["train"]).is_file()):
         return None
     return frozenset(tuple(_field(task, row, c) for c in task.fields) for row in _rows(task, "train", source))
 
 
 def _rows(task: Task, split: str, source: Source) -> list[Row]:
     """Read the rows of a split; only a published split may lack the column of the labels."""
-    if split not in task.files:
-        raise DataError(f"{task.name} has no split '{split}'; it has {', '.join(task.files)}")
+    check_split(task, split, source)
     root = task.root or source.data_dir
     if root is None and task.hub is not None:
         return read_hub(task.hub.repository, task.hub.config, split, source.revision)
-    path = (root or Path()) / task.files[split]
-    if not path.is_file():
-        raise DataError(
-            f"{path}: no such file; data_dir must be the folder that holds chnsenticorp/, ocnli/ and tnews/ "
-            "in their published formats"
-        )
-    rows = read_rows(path)
+    rows = read_rows((root or Path()) / task.files[split])
     if task.hub is None and not any(task.label_column in row.values for row in rows):
         raise _no_column(task, rows[0], (task.label_column,))
     return rows
@@ -353,6 +367,14 @@ def _no_column(task: Task, row: Row, columns: Sequence[str]) -> DataError:
 
 
 def _label_text(value: object) -> str:
+    """Return a label as text; a missing one, of whatever kind, is empty."""
+    if value is None or value != value:  # noqa: PLR0124  NaN is how pandas says missing
+        return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value)
+
+
+def slug(name: str) -> str:
+    """Return a name as MLflow takes it for a model or an alias."""
+    return "".join(character if character.isalnum() or character in "-_" else "-" for character in name)

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -36,6 +37,8 @@ CELLS = f"tags.`{KIND}` = 'cell' and attributes.status = 'FINISHED'"
 """The cells that count."""
 PAGE = 5000
 """Runs asked for in one call."""
+NOTE = 7900
+"""Characters of a note: MLflow cuts longer ones in the middle of a line."""
 EXAMPLES, OUTCOMES = "examples.jsonl", "outcomes.csv"
 
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
@@ -154,7 +157,7 @@ class MlflowTracker:
             TrackingError: the registry has no such model; the message says what there is.
         """
         if not spec:
-            spec = f"models:/{task.registered_name}@best" if registry.has_best(task) else RULE
+            spec = f"models:/{task.registered_name}@best" if registry.best_version(task.registered_name) else RULE
             if spec == RULE:
                 log.info(
                     "no model is registered for %s: evaluating the rule classifier; train one with "
@@ -162,10 +165,10 @@ class MlflowTracker:
                 )  # fmt: skip
                 self.log_tags({"mlflow.runName": f"rule on {task.name} (no model registered)"})
         if not spec.startswith("models:/"):
-            return ResolvedModel(spec)
-        folder, source = registry.resolve(spec)
-        log.info("model %s is version %s", spec, source)
-        return ResolvedModel(folder, source)
+            return ResolvedModel(spec, spec)
+        folder, version = registry.resolve(spec)
+        log.info("model %s is version %s", spec, version)
+        return ResolvedModel(folder, f"models:/{version}")
 
     def log_params(self, params: Mapping[str, object]) -> None:
         """Log params of the run; a value that was logged before stays."""
@@ -188,19 +191,24 @@ class MlflowTracker:
 
     def log_note(self, markdown: str) -> None:
         """Show a text on the page of the run."""
-        self.log_tags({"mlflow.note.content": markdown[:7900]})
+        kept = markdown.split("\n")
+        while len("\n".join(kept)) > NOTE:
+            kept = [*kept[:-2], "\n… the rest is among the artifacts"]
+        self.log_tags({"mlflow.note.content": "\n".join(kept)})
 
-    def child(self, kind: str, name: str, settings: Mapping[str, object]) -> "MlflowTracker":
-        """Return a tracker of a new run that points to this one; end it with `end`."""
+    @contextmanager
+    def child(self, kind: str, name: str, settings: Mapping[str, object]) -> "Iterator[MlflowTracker]":
+        """Open a run that points to this one."""
         tags = {**self._tags, KIND: kind, "mlflow.parentRunId": self.run_id}
         run = self.client.create_run(self.experiment_id, run_name=name, tags=tags)
         tracker = MlflowTracker(run.info.run_id, self.experiment_id)
-        tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
-        return tracker
-
-    def end(self, status: str = "FINISHED") -> None:
-        """End the run of this tracker."""
-        self.client.set_terminated(self.run_id, status)
+        status = "FAILED"
+        try:
+            tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
+            yield tracker
+            status = "FINISHED"
+        finally:
+            self.client.set_terminated(tracker.run_id, status)
 
     def replace_summary(self, name: str, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
         """Log the summary run of a model on a data set in place of the one of that name that stood before.
@@ -215,7 +223,7 @@ class MlflowTracker:
         summary.log_params(params)
         summary.log_metrics(metrics)
         summary.log_note(note)
-        summary.end()
+        self.client.set_terminated(summary.run_id)
         for run in old:
             if run.info.run_name == name:
                 self.client.delete_run(run.info.run_id)
@@ -288,9 +296,14 @@ def _host_tags() -> dict[str, str]:
 def _store_error(error: Exception) -> TrackingError:
     cause = " ".join(str(error).split())[:300]
     return TrackingError(
-        f"the tracking store {mlflow.get_tracking_uri()} cannot be used ({type(error).__name__}: {cause}); "
+        f"the tracking store {without_password(mlflow.get_tracking_uri())} cannot be used ({type(error).__name__}: {cause}); "
         "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
     )
+
+
+def without_password(uri: str) -> str:
+    """Return the address of a store as it may be shown."""
+    return re.sub(r"(://[^:/@]+):[^@/]+@", r"\1:***@", uri)
 
 
 def _now() -> int:

@@ -17,6 +17,7 @@ from entrypoints.door import Listed, door, option
 @option("train_seeds", Listed(int), "13,42,100", "Training seeds.")
 @option("args", str, "", 'Further options of train and evaluate, like "--max_length 64".')
 @option("train_args", str, "", 'Further options of train alone, like "--num_train_epochs 3".')
+@option("evaluate_args", str, "", 'Further options of evaluate alone, like "--max_samples 1000".')
 @option("output_dir", click.Path(path_type=Path), "outputs", "Folder under which each evaluation gets its own.")
 @option("execute", bool, "false", "Run the commands one by one instead of printing them.")
 @door
@@ -34,6 +35,7 @@ def main(**o: Any) -> None:
         o["train_seeds"],
         args=shlex.split(o["args"]),
         train_args=shlex.split(o["train_args"]),
+        evaluate_args=shlex.split(o["evaluate_args"]),
         output=str(o["output_dir"]),
     )
     if not o["execute"]:

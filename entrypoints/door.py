@@ -112,7 +112,6 @@ DATA = options(
 )
 
 PREDICT = options(
-    option("max_length", click.IntRange(min=8), 128, "Longest input in tokens; more is cut off."),
     option(
         "eval_batch_size",
         click.IntRange(min=1),
@@ -153,12 +152,21 @@ def door(command: Command) -> Command:
 
 
 def ui_command(tracker: "MlflowTracker") -> str:
-    """Return the command that opens the MLflow UI on the store in use."""
+    """Return how to open the MLflow UI on the store in use: the command, or the address of the server."""
+    uri = tracker.client.tracking_uri
+    if uri.startswith("http"):
+        return uri
     program = Path(sys.executable).with_name("mlflow")
     here = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
-    uri = tracker.client.tracking_uri
-    local = uri == f"sqlite:///{Path.cwd() / 'mlflow.db'}"
-    return f"{here} ui" + ("" if local else f" --backend-store-uri {uri}")
+    if uri == f"sqlite:///{Path.cwd() / 'mlflow.db'}":
+        return f"{here} ui"
+    return f"{here} ui --backend-store-uri " + (uri if uri.startswith("sqlite") else '"$MLFLOW_TRACKING_URI"')
+
+
+def settings(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, as they are logged."""
+    texts = {name: ",".join(map(str, v)) if isinstance(v, list | tuple) else v for name, v in values.items()}
+    return {name: text for name, text in texts.items() if text not in (None, "", {})}
 
 
 def source(values: dict[str, Any]) -> Source:

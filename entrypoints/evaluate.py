@@ -18,6 +18,7 @@ from entrypoints.door import (
     door,
     option,
     reach_hub,
+    settings,
     source,
     tracked,
 )
@@ -42,6 +43,9 @@ from entrypoints.door import (
 @option("table", Pairs(":"), "", "Your own table, like homophone:FILE.json.")
 @option("label_map", Pairs("="), "", "Names of the model's labels, like LABEL_0=negative,LABEL_1=positive.")
 @DATA
+@option(
+    "max_length", COUNT, "", "Longest input in tokens; more is cut off. Default: as the model was trained, else 128."
+)
 @PREDICT
 @OUTPUT
 @option("force", bool, "false", "Measure cells again that are stored already.")
@@ -77,10 +81,7 @@ def main(**o: Any) -> None:
 
     results.check_output(o["output_dir"])
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
-    with tracked("grid", name, {"models": name, "split": o["split"] or "default"}, o["precision"]) as (
-        accelerator,
-        tracker,
-    ):
+    with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
         keys = benchmark.run(grid, data, predict, accelerator, tracker or benchmark.Silent(), force=o["force"])
         if tracker:
             results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])

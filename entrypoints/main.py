@@ -33,17 +33,15 @@ def main(**o: Any) -> None:
         accelerator,
         tracker,
     ):
-        training = tracker.child("train", "train tiny on sample", {"learning_rate": 1e-3}) if tracker else None
-        version = train.run(TASKS["sample"], Source(), recipe, accelerator, training)
-        if training:
-            training.end()
+        assert tracker is not None  # the demonstration is one process
+        with tracker.child("train", "train tiny on sample", {"learning_rate": recipe.learning_rate}) as training:
+            version = train.run(TASKS["sample"], Source(), recipe, accelerator, training)
         grid = Grid(models=(f"models:/{version}", RULE), datasets=("sample",))
-        keys = benchmark.run(grid, Source(), predict, accelerator, tracker or benchmark.Silent())
-        if tracker:
-            cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
-            found = compare.publish(tracker, compare.select(cells), o["output_dir"], figures=not o["no_figures"])
-            click.echo(f"\n{found.tables[0].markdown()}\ntables and figures: {o['output_dir']}")
-            click.echo(f"see every run in the browser: {ui_command(tracker)}")
+        keys = benchmark.run(grid, Source(), predict, accelerator, tracker)
+        cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
+        found = compare.publish(tracker, compare.select(cells), o["output_dir"], figures=not o["no_figures"])
+        click.echo(f"\n{found.tables[0].markdown()}\ntables and figures: {o['output_dir']}")
+        click.echo(f"see every run in the browser: {ui_command(tracker)}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Train a classifier and register its best epoch."""
 
+import shlex
 from typing import Any
 
 import click
 
-from entrypoints.door import COUNT, DATA, PREDICT, door, option, reach_hub, source, tracked
+from entrypoints.door import COUNT, DATA, PREDICT, door, option, reach_hub, settings, source, tracked
 
 
 @click.command()
@@ -22,6 +23,7 @@ from entrypoints.door import COUNT, DATA, PREDICT, door, option, reach_hub, sour
 @option("train_subset", COUNT, "", "Train on at most so many examples.")
 @option("eval_subset", COUNT, "", "Choose the best epoch on at most so many examples.")
 @DATA
+@option("max_length", click.IntRange(min=8), 128, "Longest input in tokens; more is cut off.")
 @PREDICT
 @option("smoke", bool, "false", "Preset: a tiny model on the built-in rows of the data set.")
 @door
@@ -42,24 +44,24 @@ def main(**o: Any) -> None:
 
     names = ("num_train_epochs", "train_batch_size", "gradient_accumulation_steps", "learning_rate", "weight_decay")
     names += ("warmup_ratio", "max_grad_norm", "seed", "selection_metric")
-    settings = {name: o[name] for name in names}
+    recipe = {name: o[name] for name in names}
     predict = PredictOptions(o["max_length"], o["eval_batch_size"], o["precision"])
     name = f"train {o['model']} on {task.name}, seed {o['seed']}"
-    with tracked("train", name, settings, o["precision"]) as (accelerator, tracker):
+    with tracked("train", name, settings(o), o["precision"]) as (accelerator, tracker):
         version = train.run(
             task,
             data,
-            TrainOptions(model=o["model"], predict=predict, **settings),
+            TrainOptions(model=o["model"], predict=predict, **recipe),
             accelerator,
             tracker,
             train_subset=o["train_subset"],
             eval_subset=o["eval_subset"],
         )
         if tracker:
-            click.echo(
-                f"registered models:/{version}\nevaluate it: "
-                f"mlflow run . -e evaluate -P dataset={o['dataset']} -P model=models:/{version}"
-            )
+            data = ("dataset", "data_dir", "text_column", "text_pair_column", "label_column")
+            given = {name: o[name] for name in data if o[name] not in (None, "text", "label")}
+            again = " ".join(f"-P {k}={shlex.quote(v)}" for k, v in (given | {"model": f"models:/{version}"}).items())
+            click.echo(f"registered models:/{version}\nevaluate it: mlflow run . -e evaluate {again}")
 
 
 if __name__ == "__main__":

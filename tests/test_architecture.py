@@ -45,7 +45,9 @@ LAYERS = {
         "ground reading values",
         VALUES,
     ),
-    "models": Layer(("crt.models.",), "ground reading values models", "numpy torch transformers accelerate"),
+    "models": Layer(
+        ("crt.models.",), "ground reading values models", "numpy torch transformers accelerate safetensors"
+    ),
     "tracking": Layer(
         ("crt.registry", "crt.tracking"), "ground reading values tracking", "mlflow pandas", "transformers"
     ),

@@ -367,7 +367,7 @@ FOLDER = {
 @pytest.mark.parametrize(
     ("files", "splits", "eval_split", "selects"),
     [
-        (["train.csv"], ["train"], "train", False),
+        (["train.csv"], ["train"], "test", False),
         (["test.jsonl"], ["test"], "test", False),
         (["train.csv", "dev.tsv"], ["train", "validation"], "validation", False),
         (["train.csv", "test.jsonl"], ["train", "test"], "test", False),
@@ -398,6 +398,21 @@ def test_validation_and_dev_are_one_split(tmp_path):
     write(tmp_path, {"validation.csv": "label,text\na,一\n"})
     with pytest.raises(DataError, match=r"validation\.csv and dev\.csv are both the 'validation' split"):
         find_task(str(tmp_path))
+
+
+def test_one_file_is_for_evaluation(tmp_path):
+    """Training on a single file would report on the rows it was trained on: a folder is asked for."""
+    path = write_own(tmp_path / "mine.csv", [{"text": "好", "label": "a"}, {"text": "差", "label": "b"}])
+    task = find_task(str(path))
+    with pytest.raises(DataError, match=r"mine has no training file; give a folder that holds train\.csv"):
+        load_training(replace(task, labels=labels_of(task, Source())), Source())
+
+
+def test_a_label_called_none_is_a_label(tmp_path):
+    """Only an absent value is no label: "None" and "nan" are names like others, as in stance data."""
+    rows = [{"text": "好", "label": label} for label in ("Favor", "None", "nan")]
+    split = load(write_own(tmp_path / "mine.csv", rows), "all")
+    assert ([example.label for example in split.examples], split.unlabelled) == ([0, 1, 2], 0)
 
 
 # Faults

@@ -131,6 +131,7 @@ def test_registry(store, tiny_checkpoint, accelerator):
     assert "stays version 1 (accuracy 0.5000); this is version 2 (accuracy 0.4000)" in said[1]
     assert "moves from version 1 (accuracy 0.5000) to version 3 (accuracy 0.6000)" in said[2]
     assert "cannot be compared" in said[3]
+    assert mlflow.MlflowClient().get_model_version("crt-tnews", "1").tags["value"] == "0.5"
     folder, _ = registry.resolve("models:/crt-tnews@best")
     options = PredictOptions(max_length=64)
     ours, stored = (load_predictor(spec, TASK, accelerator, options) for spec in (str(tiny_checkpoint), folder))
@@ -152,7 +153,7 @@ def test_an_empty_spec_is_the_best_model_or_the_rules(store, tiny_checkpoint):
         registry.register(
             tracker.run_id, tiny_checkpoint, TASK, name="n", alias="a", metric="accuracy", value=1.0, digest="d"
         )
-        assert tracker.resolve("", TASK).source == "crt-tnews/1"
+        assert tracker.resolve("", TASK).source == "models:/crt-tnews/1"
 
 
 def test_threads_share_a_store(store):

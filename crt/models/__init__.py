@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from crt.errors import ModelError
-from crt.records import RULE, Input, Prediction
-from crt.tasks import Task
+from crt.records import RULE, TINY, Input, Prediction
+from crt.tasks import Task, slug
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 BASELINES = ("bert-base-chinese", "hfl/chinese-roberta-wwm-ext", "hfl/chinese-macbert-base")
 """The encoders that the baselines matrix trains by default."""
-
-TINY = "tiny"
-"""Spec, for training only, of a small character-level BERT with random weights."""
 
 
 class Predictor(Protocol):
@@ -59,8 +56,8 @@ class Predictor(Protocol):
 class PredictOptions:
     """How a transformer predicts."""
 
-    max_length: int = 128
-    """Longest input in tokens; more is cut off, clean and perturbed alike."""
+    max_length: int | None = None
+    """Longest input in tokens; more is cut off, clean and perturbed alike. None: as the model was trained, else 128."""
     eval_batch_size: int = 32
     """Inputs of full length that fit into a batch; shorter inputs make larger batches of the same tokens."""
     precision: str = "auto"
@@ -92,23 +89,31 @@ def load_predictor(spec: str, task: Task, accelerator: "Accelerator", options: P
     return load_transformer(spec, task, accelerator, options)
 
 
-def match_labels(model: str, found: Sequence[str], task: Task, label_map: Mapping[str, str]) -> tuple[int, ...]:
-    """Return for each label of the task the index of the model's output that stands for it.
+def match_labels(
+    model: str, found: Sequence[str], task: Task, label_map: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the labels, in the order of the task, and for each the index of the model's output that stands for it.
 
-    Names are compared without regard to case. Names are never guessed from positions.
+    Names are compared without regard to case. Names are never guessed from positions. A task without labels takes
+    those of the model.
 
     Raises:
-        ModelError: the two sets of names differ.
+        ModelError: the two sets of names differ, or the map names a label that the model has not.
     """
     stray = [name for name in label_map if name not in found]
     if stray:
         raise ModelError(f"label_map names '{stray[0]}', but model {model} has the labels {', '.join(found)}")
-    mapped = [label_map.get(name, name).casefold() for name in found]
+    named = [label_map.get(name, name) for name in found]
+    if len(set(named)) < len(named):
+        raise ModelError(f"two labels of model {model} have one name: {_some(named)}; give each its own in label_map")
+    if not task.labels:
+        return tuple(named), tuple(range(len(named)))
+    mapped = [name.casefold() for name in named]
     wanted = [label.casefold() for label in task.labels]
     if sorted(mapped) == sorted(wanted):
-        return tuple(mapped.index(label) for label in wanted)
+        return task.labels, tuple(mapped.index(label) for label in wanted)
     missing = [label for label in task.labels if label.casefold() not in mapped]
-    extra = [label_map.get(name, name) for name in found if label_map.get(name, name).casefold() not in wanted]
+    extra = [name for name in named if name.casefold() not in wanted]
     generic = all(name.upper().startswith("LABEL_") for name in found)
     advice = (
         f"name them with label_map={','.join(f'{name}=TASK_LABEL' for name in found[:2])},…"
@@ -123,8 +128,7 @@ def match_labels(model: str, found: Sequence[str], task: Task, label_map: Mappin
 
 def checkpoint_alias(base_model: str, seed: int) -> str:
     """Return the alias of the newest version that was trained from this model with this seed."""
-    name = base_model.rsplit("/", 1)[-1]
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name) + f"-s{seed}"
+    return f"{slug(Path(base_model).name)}-s{seed}"
 
 
 def is_folder(spec: str) -> bool:

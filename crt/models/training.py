@@ -20,9 +20,18 @@ from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, get_linear_schedule_with_warmup
 
 from crt.errors import ModelError
-from crt.models import TINY, PredictOptions
+from crt.models import PredictOptions
 from crt.models.tiny import build_tiny
-from crt.models.transformer import TransformerClassifier, collate, encode, load_model, load_tokenizer, model_name
+from crt.models.transformer import (
+    MAX_LENGTH,
+    TransformerClassifier,
+    collate,
+    encode,
+    load_model,
+    load_tokenizer,
+    model_name,
+)
+from crt.records import RULE, TINY
 from crt.scoring.metrics import accuracy, macro_f1
 from crt.tasks import Split, Task
 
@@ -177,7 +186,8 @@ class _Loop:
         options: TrainOptions,
     ) -> None:
         self.tokenizer, self.accelerator, self.options = tokenizer, accelerator, options
-        self.encoded = encode(tokenizer, [example.input for example in split.examples], options.predict.max_length)
+        self.max_length = int(model.config.crt_max_length)
+        self.encoded = encode(tokenizer, [example.input for example in split.examples], self.max_length)
         self.gold = torch.tensor([example.label for example in split.examples])
         per_step = options.train_batch_size * options.gradient_accumulation_steps
         self.steps = options.num_train_epochs * -(-len(self.gold) // per_step)
@@ -242,6 +252,7 @@ class _Loop:
             self.accelerator,
             self.options.predict,
             name=name,
+            max_length=self.max_length,
             labels=task.labels,
             columns=tuple(range(len(task.labels))),
         )
@@ -253,8 +264,10 @@ class _Loop:
 
 
 def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    if options.model == RULE:
+        raise ModelError("the rule classifier needs no training: evaluate it with model=rule")
     id2label = dict(enumerate(task.labels))
-    length = options.predict.max_length
+    length = options.predict.max_length or MAX_LENGTH
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     if options.model == TINY:

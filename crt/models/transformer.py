@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.errors import ModelError
@@ -34,6 +35,9 @@ log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 30.0
 """A pass that takes longer than this says how far it is."""
+
+MAX_LENGTH = 128
+"""Tokens that a model reads where nothing else is said."""
 
 WIDTH = 8
 """Inputs are padded to a multiple of this many tokens."""
@@ -75,6 +79,7 @@ class TransformerClassifier:
         options: PredictOptions,
         *,
         name: str,
+        max_length: int,
         labels: tuple[str, ...],
         columns: tuple[int, ...],
         fingerprint: str = "",
@@ -87,26 +92,28 @@ class TransformerClassifier:
             accelerator: device, precision and processes.
             options: how to predict.
             name: id of the base model.
+            max_length: longest input in tokens.
             labels: of the task.
             columns: for each label the index of the model's output.
             fingerprint: over all that the predictions depend on.
         """
         self.model, self.tokenizer, self.accelerator, self.options = model, tokenizer, accelerator, options
         self.name, self.labels, self.columns, self.fingerprint = name, labels, list(columns), fingerprint
+        self.max_length = max_length
         seed = getattr(model.config, "crt_train_seed", None)
         self.train_seed: int | None = None if seed is None else int(seed)
         self.precision = precision_of(accelerator)
         self.settings: Mapping[str, str] = {
-            "max_length": str(options.max_length),
+            "max_length": str(max_length),
             "eval_batch_size": str(options.eval_batch_size),
             "precision": self.precision,
         }
 
     def predict(self, inputs: Sequence[Input]) -> Prediction:
         """Predict every input; see `Predictor.predict`."""
-        encoded = encode(self.tokenizer, inputs, self.options.max_length)
+        encoded = encode(self.tokenizer, inputs, self.max_length)
         probabilities = np.full((len(inputs), len(self.labels)), np.nan, dtype=np.float32)
-        batches = plan_batches(encoded.lengths, self.options.max_length * self.options.eval_batch_size)
+        batches = plan_batches(encoded.lengths, self.max_length * self.options.eval_batch_size)
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         mine, said = [], time.monotonic()
         for number, rows in enumerate(own := batches[rank::world], start=1):
@@ -183,19 +190,17 @@ def plan_batches(lengths: NDArray[np.int64], budget: int) -> list[list[int]]:
 
 def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: PredictOptions) -> TransformerClassifier:
     """Load a checkpoint that has a classification head; see `load_predictor`."""
-    tokenizer = load_tokenizer(spec, options.max_length)
     model, missing = load_model(spec)
     if missing:
         raise ModelError(
             f"model {spec} has no trained classification head (missing: {', '.join(missing[:3])}); "
             f"train it first: mlflow run . -e train -P dataset={task.name} -P model={spec}"
         )
+    length = options.max_length or int(getattr(model.config, "crt_max_length", MAX_LENGTH))
+    tokenizer = load_tokenizer(spec, length)
     names = {int(index): str(name) for index, name in (model.config.id2label or {}).items()}
-    found = tuple(names[index] for index in sorted(names))
-    columns = match_labels(spec, found, task, options.label_map) if task.labels else tuple(range(len(found)))
-    labels = task.labels or tuple(options.label_map.get(label, label) for label in found)
-    precision = precision_of(accelerator)
-    digest = sha256(f"{options.max_length}|{precision}|{labels}|{columns}".encode())
+    labels, columns = match_labels(spec, [names[index] for index in sorted(names)], task, options.label_map)
+    digest = sha256(f"{length}|{precision_of(accelerator)}|{labels}|{columns}".encode())
     digest.update(tokenizer.backend_tokenizer.to_str().encode("utf-8", "surrogatepass"))
     for chunk in _weights(model):
         digest.update(chunk)
@@ -206,6 +211,7 @@ def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: P
         accelerator,
         options,
         name=model_name(spec, model),
+        max_length=length,
         labels=labels,
         columns=columns,
         fingerprint=digest.hexdigest()[:16],
@@ -243,7 +249,7 @@ def load_model(spec: str, **config: object) -> tuple[PreTrainedModel, list[str]]
             output_loading_info=True,
             **config,
         )
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise _load_error(spec, "weights", error) from error
     return model, sorted(info["missing_keys"])
 

@@ -22,7 +22,8 @@ TRAIN_SEEDS, SEEDS = "training seeds", "perturbation seeds"
 def detail_table(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the 22 columns of the reference protocol, a row for each perturbed cell; undefined metrics are empty."""
     rows = cells[cells["perturbation"] != CLEAN]
-    return in_order(rows).reindex(columns=[*KEYS, *REFERENCE_METRICS]).reset_index(drop=True)
+    table = in_order(rows).reindex(columns=[*KEYS, *REFERENCE_METRICS]).reset_index(drop=True)
+    return table.astype({name: "Int64" for name in REFERENCE_METRICS if name.startswith("num_")})
 
 
 def in_order(cells: pd.DataFrame) -> pd.DataFrame:
@@ -83,7 +84,7 @@ class PaperTable:
     header: tuple[str, ...]
     """Column titles: data set, model, prob, clean accuracy, the perturbations, their mean."""
     rows: tuple[tuple[str, ...], ...]
-    """Formatted values; `values` says which are best."""
+    """Formatted values; `best` says which are best."""
     best: frozenset[tuple[int, int]]
     """Row and column of the best value among the models, for each data set, prob and column."""
     caption: str

@@ -36,6 +36,7 @@ def plan(
     *,
     args: Sequence[str],
     train_args: Sequence[str],
+    evaluate_args: Sequence[str],
     output: str,
 ) -> tuple[Job, ...]:
     """Return the jobs of the matrix; the rule classifier needs no training and has one job a data set.
@@ -46,20 +47,21 @@ def plan(
         train_seeds: seeds of the training.
         args: further options of both commands.
         train_args: further options of train alone.
+        evaluate_args: further options of evaluate alone.
         output: folder under which each evaluation gets its own.
     """
     jobs = []
     for dataset in datasets:
-        registered = find_task(dataset).registered_name
+        task = find_task(dataset)
         for model in models:
             for seed in train_seeds if model != RULE else train_seeds[:1]:
                 alias = RULE if model == RULE else checkpoint_alias(model, seed)
-                spec = RULE if model == RULE else f"models:/{registered}@{alias}"
+                spec = RULE if model == RULE else f"models:/{task.registered_name}@{alias}"
                 common = ("--dataset", dataset, *args)
                 train = (*LAUNCH, "entrypoints.train", *common, "--model", model, "--seed", str(seed), *train_args)
-                folder = ("--output_dir", f"{output}/{dataset}/{alias}")
-                evaluate = (*LAUNCH, "entrypoints.evaluate", *common, "--model", spec, *folder)
-                jobs.append(Job(f"{dataset}/{alias}", (evaluate,) if model == RULE else (train, evaluate)))
+                folder = ("--output_dir", f"{output}/{task.name}/{alias}")
+                evaluate = (*LAUNCH, "entrypoints.evaluate", *common, "--model", spec, *folder, *evaluate_args)
+                jobs.append(Job(f"{task.name}/{alias}", (evaluate,) if model == RULE else (train, evaluate)))
     return tuple(jobs)
 
 

@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from crt import SCORING_VERSION
-from crt.errors import DataError
+from crt.errors import DataError, ModelError
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.perturbations import Loaded, load
@@ -17,7 +19,7 @@ from crt.records import CLEAN, Cell, CellRecord, Input, Perturbed, Prediction, R
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.studies.grid import Grid, fingerprint
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
-from crt.tasks import Source, Split, Task, labels_of, load_split, seen_in_training
+from crt.tasks import Source, Split, Task, check_split, labels_of, load_split, seen_in_training
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -46,7 +48,7 @@ class Silent:
 
     def resolve(self, spec: str, task: Task) -> ResolvedModel:  # noqa: ARG002
         """Return the spec."""
-        return ResolvedModel(spec)
+        return ResolvedModel(spec, spec)
 
     def finished(self) -> frozenset[str]:
         """Return nothing."""
@@ -68,6 +70,8 @@ class Group:
     """Inputs of the split that also stand in the training split; None where that is unknown."""
     predictor: Predictor
     model: ResolvedModel
+    dataset: str
+    """The data set as it was asked for: a name or a path."""
 
 
 def run(
@@ -90,33 +94,43 @@ def run(
         force: measure the stored cells again.
     """
     loaded = [load(name, grid.tables.get(name)) for name in grid.perturbations]
-    finished = frozenset() if force else share(accelerator, tracker.finished)
+    finished = set() if force else set(share(accelerator, tracker.finished))
     keys: list[str] = []
+    known: dict[tuple[str, int | None, str], str] = {}
     for group in _groups(grid, source, options, accelerator, tracker):
+        predictor, dataset = group.predictor, group.task.name
+        other = known.setdefault((predictor.name, predictor.train_seed, dataset), predictor.fingerprint)
+        if other != predictor.fingerprint:
+            raise ModelError(
+                f"two models on {dataset} are both called {predictor.name} and have the same training seed: "
+                "a table could not tell them apart; evaluate them into two experiments (--experiment-name)"
+            )
         plan = {
             cell: fingerprint(
                 cell,
                 examples=group.digest,
-                predictor=group.predictor.fingerprint,
+                predictor=predictor.fingerprint,
                 fields=grid.fields,
                 loaded=perturbation,
             )
             for perturbation in (None, *loaded)
-            for cell in grid.cells(
-                group.predictor.name, group.task.name, perturbation.perturbation.name if perturbation else CLEAN
-            )
+            for cell in grid.cells(predictor.name, dataset, perturbation.perturbation.name if perturbation else CLEAN)
         }
-        keys += plan.values()
         pending = {cell: key for cell, key in plan.items() if key not in finished}
+        keys += plan.values()
+        finished |= set(pending.values())
         log.info(
-            "%s on %s: %d cells, %d of them stored already", group.predictor.name, group.task.name, len(plan),
+            "%s on %s: %d cells, %d of them stored already",
+            predictor.name,
+            dataset,
+            len(plan),
             len(plan) - len(pending),
-        )  # fmt: skip
+        )
         for number, record in enumerate(_measure(group, grid, loaded, pending), start=1):
             if accelerator.is_main_process:
                 tracker.log_cell(record)
                 _report(record, number, len(pending))
-    return tuple(keys)
+    return tuple(dict.fromkeys(keys))
 
 
 def _groups(
@@ -126,26 +140,34 @@ def _groups(
     accelerator: "Accelerator",
     tracker: Tracker,
 ) -> Iterator[Group]:
+    """Yield every model on every data set; data and specs of all of them are looked at before the first is yielded."""
+    tasks, models = {}, {}
     for dataset in grid.datasets:
         task = grid.task(dataset)
         if "train" in task.files:
             task = replace(task, labels=labels_of(task, source))
-        seen = seen_in_training(task, source)
+        check_split(task, grid.split or task.eval_split, source)
+        tasks[dataset] = task
         for spec in grid.models:
-            model = share(accelerator, lambda spec=spec, task=task: tracker.resolve(spec, task))  # type: ignore[misc]
-            predictor = load_predictor(model.spec, task, accelerator, options)
-            here = replace(task, labels=predictor.labels)
-            split = load_split(here, grid.split or here.eval_split, source)
-            if split.unlabelled:
-                log.info("%s: %d rows without a label are left out", task.name, split.unlabelled)
-            split = (_unseen(split, seen) if grid.exclude_seen else split).limited(grid.limit)
-            leaked = None if seen is None else sum(example.input in seen for example in split.examples)
-            if leaked:
-                log.info(
-                    "%s: %d of %d evaluation inputs (%.1f %%) also stand in the training split (exclude_seen=true leaves "
-                    "them out)", task.name, leaked, len(split.examples), 100 * leaked / len(split.examples),
-                )  # fmt: skip
-            yield Group(here, split, split.digest(), leaked, predictor, model)
+            resolve = partial(tracker.resolve, spec, task)
+            models[dataset, spec] = share(accelerator, resolve)
+    for (dataset, _), model in models.items():
+        task = tasks[dataset]
+        predictor = load_predictor(model.spec, task, accelerator, options)
+        task = replace(task, labels=predictor.labels)
+        split, seen = load_split(task, grid.split or task.eval_split, source), seen_in_training(task, source)
+        if split.unlabelled:
+            log.info("%s: %d rows without a label are left out", task.name, split.unlabelled)
+        split = (_unseen(split, seen) if grid.exclude_seen else split).limited(grid.limit)
+        leaked = None if seen is None else sum(example.input in seen for example in split.examples)
+        if leaked:
+            log.info(
+                "%s: %d of %d evaluation inputs (%.1f %%) also stand in the training split (exclude_seen=true leaves "
+                "them out)", task.name, leaked, len(split.examples), 100 * leaked / len(split.examples),
+            )  # fmt: skip
+        elif seen is None:
+            log.info("%s: no training split at hand, so leakage from it is not known", task.name)
+        yield Group(task, split, split.digest(), leaked, predictor, model, dataset)
 
 
 def _unseen(split: Split, seen: frozenset[Input] | None) -> Split:
@@ -228,12 +250,15 @@ def _params(group: Group, grid: Grid, loaded: Loaded | None) -> dict[str, str]:
         "scoring_version": str(SCORING_VERSION),
         "train_seed": "" if group.predictor.train_seed is None else str(group.predictor.train_seed),
         "model_source": group.model.source,
+        "data_source": group.dataset,
+        "max_samples": str(grid.limit or ""),
         "exclude_seen": str(grid.exclude_seen).lower(),
         **group.predictor.settings,
     }
     if loaded is not None:
         params["fields"] = grid.fields if len(group.task.fields) > 1 else "text"
         params["table_sha256"] = loaded.table.sha256[:16] if loaded.table else ""
+        params["libraries"] = ", ".join(f"{name} {version(name)}" for name in loaded.perturbation.libraries)
     return {name: value for name, value in params.items() if value}
 
 

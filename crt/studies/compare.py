@@ -1,6 +1,7 @@
 """The comparison: stored cells of many runs become the paper table."""
 
 import logging
+import shlex
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ AGREE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("data_digest", ("dataset",)),
     ("fields", ("dataset", "perturbation")),
     ("table_sha256", ("perturbation",)),
+    ("libraries", ("perturbation",)),
+    ("predictor", ("dataset", "model", "train_seed")),
 )
 """Params that must agree among the cells of a comparison, and within what."""
 
@@ -79,29 +82,45 @@ def select(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequenc
 
 def _disagreements(cells: pd.DataFrame, param: str, within: tuple[str, ...]) -> list[str]:
     faults = []
-    groups = cells.groupby(list(within), sort=True) if within else [((), cells)]
+    groups = cells.groupby(list(within), sort=True, dropna=False) if within else [((), cells)]
     for key, group in groups:
         values = group.dropna(subset=[param])
         if len(set(values[param])) < 2:
             continue
-        place = " ".join(str(part) for part in key)
+        place = " ".join(str(part) for part in key if part == part)  # noqa: PLR0124  NaN: no training seed
         newest = values.iloc[-1][param]
         odd = values[values[param] != newest]
         seen = "; ".join(
             f"{value} ({', '.join(sorted(set(rows['model'])))}, {int(rows['num_examples'].max())} examples)"
             for value, rows in values.groupby(param, sort=False)
         )
-        redo = sorted({f"-P dataset={row.dataset} -P model={_spec(row)}" for row in odd.itertuples()})
+        redo = list(dict.fromkeys(_redo(row, values.iloc[-1]) for _, row in odd.iterrows()))
+        more = f" and {len(redo) - 3} more" if len(redo) > 3 else ""
         faults.append(
-            f"{param}{f' of {place}' if place else ''} differs: {seen}; to redo with the newest settings: "
-            + "; ".join(f"mlflow run . -e evaluate {command}" for command in redo[:3])
+            f"{param}{f' of {place}' if place else ''} differs: {seen}; to measure the older ones like the newest: "
+            + "; ".join(redo[:3])
+            + more
         )
     return faults
 
 
-def _spec(row: object) -> str:
-    source = getattr(row, "model_source", None)
-    return f"models:/{source}" if isinstance(source, str) and source else str(getattr(row, "model", ""))
+def _redo(row: pd.Series, newest: pd.Series) -> str:
+    """Return the command that measures a cell's model again with the settings of the newest cell."""
+
+    def value(of: pd.Series, name: str) -> str:
+        found = of.get(name)
+        return "" if found is None or pd.isna(found) else str(found)
+
+    options = {
+        "dataset": value(row, "data_source") or value(row, "dataset"),
+        "model": value(row, "model_source") or value(row, "model"),
+        "max_samples": value(newest, "max_samples"),
+        "exclude_seen": value(newest, "exclude_seen").replace("false", ""),
+        "fields": value(newest, "fields").replace("text", "").replace("both", ""),
+        "force": "true",
+    }
+    given = " ".join(f"-P {name}={shlex.quote(text)}" for name, text in options.items() if text)
+    return f"mlflow run . -e evaluate {given}"
 
 
 def signature(cells: pd.DataFrame) -> str:

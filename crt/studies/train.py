@@ -47,6 +47,19 @@ def run(
         "%s: training on %d examples of '%s'; the best epoch is chosen on %d (%s)", task.name,
         len(train_split.examples), train_split.name, len(selection.examples), selection.name,
     )  # fmt: skip
+    if train_split.unlabelled:
+        log.info("%s: %d rows without a label are left out", task.name, train_split.unlabelled)
+    if options.model.startswith("models:/"):
+        options = replace(options, model=share(accelerator, lambda: _registered(options.model)))
+    if tracker is not None:
+        tracker.log_params(
+            {
+                "train_examples": len(train_split.examples),
+                "train_digest": train_split.digest(),
+                "selection_examples": len(selection.examples),
+                "selection_digest": selection.digest(),
+            }
+        )
     with tempfile.TemporaryDirectory(prefix="crt-train-") as temporary:
         for record in train(task, train_split, selection, accelerator, options, Path(temporary)):
             if isinstance(record, Checkpoint):
@@ -54,6 +67,12 @@ def run(
             if tracker is not None:
                 _log(record, tracker)
     raise AssertionError("training ends with a checkpoint")
+
+
+def _registered(spec: str) -> str:
+    from crt import registry
+
+    return registry.resolve(spec)[0]
 
 
 def _log(record: StepRecord | EpochRecord, tracker: "MlflowTracker") -> None:

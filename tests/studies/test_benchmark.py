@@ -1,14 +1,15 @@
 """The main experiment on a real store, with real models."""
 
 import json
+import shutil
 
 import mlflow
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import SAMPLES
+from conftest import SAMPLES, train_tiny
 
-from crt.errors import GridError, TrackingError
+from crt.errors import DataError, GridError, ModelError, TrackingError
 from crt.models import PredictOptions
 from crt.records import CLEAN, Prediction
 from crt.reporting.table import detail_table
@@ -211,6 +212,26 @@ def test_compare_reads_what_was_stored(measure, tiny_checkpoint, tmp_path):
     summaries = mlflow.search_runs(filter_string="tags.`crt.kind` = 'summary'")
     assert sorted(summaries["tags.mlflow.runName"]) == ["rule on tnews", "tiny on tnews"]
     assert summaries["tags.mlflow.note.content"].str.contains(r"\| tnews \|").all()
+
+
+def test_two_models_of_one_name_are_refused(measure, tiny_checkpoint, accelerator, tmp_path):
+    """Other weights under the same base model and seed could not be told apart in a table; the same ones count once."""
+    twin = train_tiny("tnews", tmp_path / "twin", accelerator, num_train_epochs=2)
+    with pytest.raises(ModelError, match="two models on tnews are both called tiny and have the same training seed"):
+        measure(models=(str(tiny_checkpoint), str(twin)))
+    copy = shutil.copytree(tiny_checkpoint, tmp_path / "copy")
+    keys, cells = measure(models=(str(tiny_checkpoint), str(copy)))
+    assert len(keys) == len(cells) == 9
+
+
+def test_a_fault_of_the_second_data_set_comes_first(measure, tmp_path):
+    """Every data set is looked at before the first cell is measured."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "test.csv").write_text("text,label\n好,a\n差,b\n")
+    with pytest.raises(DataError, match="mine has no split 'validation'; it has test"):
+        measure(datasets=("sample", str(folder)), split="validation")
+    assert count_cells() == 0
 
 
 def test_clean_cell(measure):

@@ -10,7 +10,7 @@ from crt.studies.compare import select, signature
 
 BASE = {
     "model": "bert",
-    "model_source": "crt-tnews/3",
+    "model_source": "models:/crt-tnews/3",
     "dataset": "tnews",
     "perturbation": "shape",
     "prob": 0.1,
@@ -135,7 +135,23 @@ def test_the_command_names_the_registered_version():
     """A model from the registry is redone by the version that was measured, not by the name of its base model."""
     with pytest.raises(TrackingError) as caught:
         select(frame({"scoring_version": "0"}, RULE))
-    assert "-e evaluate -P dataset=tnews -P model=models:/crt-tnews/3\n" in str(caught.value)
+    assert "-e evaluate -P dataset=tnews -P model=models:/crt-tnews/3 -P force=true\n" in str(caught.value)
+
+
+def test_the_command_has_the_settings_of_the_newest_cell():
+    """The older cells are redone with what the newest was measured with, and measured again though they are stored."""
+    newest = {"data_digest": "e", "max_samples": "200", "exclude_seen": "true", "data_source": "my data/x.csv"}
+    with pytest.raises(TrackingError) as caught:
+        select(frame(RULE | {"data_source": "my data/x.csv"}, newest))
+    assert "-P dataset='my data/x.csv' -P model=rule -P max_samples=200 -P exclude_seen=true -P force=true" in str(
+        caught.value
+    )
+
+
+def test_cells_of_two_versions_of_a_model_are_not_joined():
+    """A clean cell of one checkpoint and a perturbed one of another, under one name and seed, are refused."""
+    with pytest.raises(TrackingError, match="predictor of tnews bert 42 differs: p1"):
+        select(frame({"predictor": "p1"}, {"predictor": "p2", "prob": 0.3}))
 
 
 def test_all_disagreements_at_once():

@@ -71,7 +71,7 @@ def test_detail_table_is_the_reference_table():
     assert list(table["prob"]) == [0.05, 0.3, 0.1]
     lines = table.to_csv(index=False).splitlines()
     assert lines[1] == "m,d,homophone,0.05,13,0.9,,0.2,,,,,100,,,,,,,,,0.5"
-    assert lines[3] == "m,d,synonym,0.1,42,0.9,,0.1,,,,,100.0,,,,,,,,,"
+    assert lines[3] == "m,d,synonym,0.1,42,0.9,,0.1,,,,,100,,,,,,,,,"
 
 
 # mean and standard deviation

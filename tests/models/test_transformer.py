@@ -111,7 +111,8 @@ def test_labels_are_matched_by_name(copy, accelerator):
     [
         (("LABEL_0", "LABEL_1"), {}, "label_map=LABEL_0=TASK_LABEL,LABEL_1=TASK_LABEL"),
         (("positive", "neutral", "negative"), {}, "unknown: neutral; was it trained on another data set"),
-        (("positive", "LABEL_9"), {"LABEL_9": "positive"}, "missing: negative"),
+        (("positive", "LABEL_9"), {"LABEL_9": "happy"}, "missing: negative"),
+        (("positive", "LABEL_9"), {"LABEL_9": "positive"}, "two labels of model m have one name: positive, positive"),
         (("LABEL_0", "LABEL_1"), {"LABEL_2": "negative"}, "label_map names 'LABEL_2'"),
     ],
 )
@@ -125,7 +126,9 @@ def test_labels_that_differ_are_refused(found, label_map, message):
 def test_label_map_names_generic_labels():
     """With a map, generic labels are matched by the names it gives."""
     label_map = {"LABEL_0": "Positive", "LABEL_1": "negative"}
-    assert match_labels("m", ("LABEL_0", "LABEL_1"), TASKS["chnsenticorp"], label_map) == (1, 0)
+    task = TASKS["chnsenticorp"]
+    assert match_labels("m", ("LABEL_0", "LABEL_1"), task, label_map) == (("negative", "positive"), (1, 0))
+    assert match_labels("m", ("LABEL_0", "b"), replace(task, labels=()), {"LABEL_0": "a"}) == (("a", "b"), (0, 1))
 
 
 def test_checkpoint_without_weights(copy, accelerator):

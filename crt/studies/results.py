@@ -70,10 +70,11 @@ def move_files(source: Path, target: Path) -> None:
 
 
 def _write_examples(tracker: "MlflowTracker", cells: pd.DataFrame, path: Path) -> None:
-    rows = in_order(cells[cells["perturbation"] != CLEAN])
-    examples = [
-        {**{key: row[key] for key in KEYS}, "examples": tracker.examples(str(row["run_id"]))}
-        for row in rows.to_dict("records")
-    ]
-    text = json.dumps(examples, ensure_ascii=False, indent=1)
-    path.write_text(text + "\n", encoding="utf-8", errors="surrogatepass")
+    """Write a JSON list with an object for each cell: its keys and its examples, a line each."""
+    parts = []
+    for row in in_order(cells[cells["perturbation"] != CLEAN]).to_dict("records"):
+        keys = json.dumps({key: row[key] for key in KEYS}, ensure_ascii=False)
+        examples = tracker.examples(str(row["run_id"]))
+        lines = ",\n  ".join(json.dumps(example, ensure_ascii=False) for example in examples)
+        parts.append(f'{keys[:-1]}, "examples": [\n  {lines}\n]}}')
+    path.write_text("[\n" + ",\n".join(parts) + "\n]\n", encoding="utf-8", errors="surrogatepass")

@@ -39,6 +39,10 @@ class Sites:
     """Field of the input."""
     start: NDArray[np.int64]
     """Position within the field."""
+    options: NDArray[np.int64]
+    """Number of options."""
+    old: tuple[str, ...]
+    """What stands there."""
     count: NDArray[np.int64]
     """int64[n]: sites of each example."""
 
@@ -50,6 +54,7 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
     sites: list[Site] = []
     owner: list[int] = []
     field: list[int] = []
+    old: list[str] = []
     for row, example in enumerate(examples):
         for index in chosen:
             if index >= len(example.input):
@@ -61,6 +66,7 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
             sites += here
             owner += [row] * len(here)
             field += [index] * len(here)
+            old += [text[site.start : site.end] for site in here]
     owners = np.array(owner, dtype=np.int64)
     return Sites(
         tuple(examples),
@@ -69,18 +75,20 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
         owners,
         np.array(field, dtype=np.int64),
         np.fromiter((site.start for site in sites), dtype=np.int64, count=len(sites)),
+        np.fromiter((len(site.options) for site in sites), dtype=np.int64, count=len(sites)),
+        tuple(old),
         np.bincount(owners, minlength=len(examples)).astype(np.int64),
     )
 
 
 def choose(sites: Sites, *, name: str, prob: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sites to edit, ascending, and the rank of the option that each of them gets."""
-    bases = np.array(
-        [[randomness.base(seed, name, example.id, f) for f in (0, 1)] for example in sites.examples], dtype=np.uint64
-    ).reshape(-1, 2)
+    bases = np.zeros((len(sites.examples), 2), dtype=np.uint64)
+    for field in sorted(set(sites.field.tolist())):
+        bases[:, field] = [randomness.base(seed, name, example.id, field) for example in sites.examples]
     keys = bases[sites.owner, sites.field]
     taken = np.flatnonzero(randomness.uniforms(keys, sites.start, stream=_TAKE) < prob)
-    options = np.fromiter((len(sites.sites[k].options) for k in taken), dtype=np.int64, count=len(taken))
+    options = sites.options[taken]
     weight = np.cumsum(1.0 / np.arange(1, options.max(initial=1) + 1))
     draws = randomness.uniforms(keys[taken], sites.start[taken], stream=_PICK)
     ranks = np.searchsorted(weight, draws * weight[options - 1], side="right")
@@ -110,19 +118,24 @@ def perturb_all(sites: Sites, *, name: str, prob: float, seed: int) -> list[Pert
         seed: of the draws.
     """
     taken, ranks = choose(sites, name=name, prob=prob, seed=seed)
-    edits: dict[int, list[Edit]] = {}
-    owner, field = sites.owner[taken].tolist(), sites.field[taken].tolist()
-    for k, rank, row, index in zip(taken.tolist(), ranks.tolist(), owner, field, strict=True):
-        site = sites.sites[k]
-        text = sites.examples[row].input[index]
-        edit = Edit(index, site.start, site.end, text[site.start : site.end], site.options[rank])
-        edits.setdefault(row, []).append(edit)
-    result = []
-    for row, (example, count) in enumerate(zip(sites.examples, sites.count.tolist(), strict=True)):
-        if row in edits:
-            result.append(Perturbed(apply(example.input, edits[row]), tuple(edits[row]), count))
-        else:
-            result.append(Perturbed(example.input, (), count))
+    chosen = taken.tolist()
+    picked = [sites.sites[k] for k in chosen]
+    edits = list(
+        map(
+            Edit,
+            sites.field[taken].tolist(),
+            [site.start for site in picked],
+            [site.end for site in picked],
+            [sites.old[k] for k in chosen],
+            [site.options[rank] for site, rank in zip(picked, ranks.tolist(), strict=True)],
+        )
+    )
+    ends = np.searchsorted(sites.owner[taken], np.arange(len(sites.examples)), side="right").tolist()
+    result, at = [], 0
+    for example, count, end in zip(sites.examples, sites.count.tolist(), ends, strict=True):
+        own = tuple(edits[at:end])
+        result.append(Perturbed(apply(example.input, own) if own else example.input, own, count))
+        at = end
     return result
 
 

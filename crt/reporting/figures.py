@@ -31,20 +31,20 @@ def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
         summary: from `summary_table`.
         metric: key of METRICS, a fraction 0..1.
     """
-    datasets, models = list(summary["dataset"].drop_duplicates()), sorted(summary["model"].drop_duplicates())
-    figure = Figure(figsize=(3.2 * len(models) + 1.5, 2.5 * len(datasets) + 0.5), layout="constrained")
+    models = {str(d): sorted(set(rows["model"])) for d, rows in summary.groupby("dataset", sort=False)}
+    width = max(len(names) for names in models.values())
+    figure = Figure(figsize=(3.2 * width + 1.5, 2.5 * len(models) + 0.5), layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(len(datasets), len(models), squeeze=False, sharex=True, sharey="row")
+    panels = figure.subplots(len(models), width, squeeze=False, sharex=True, sharey="row")
     names = [name for name in PERTURBATIONS if name in set(summary["perturbation"])]
-    for row, dataset in enumerate(datasets):
-        for column, model in enumerate(models):
-            axes = panels[row][column]
-            here = summary[(summary["dataset"] == dataset) & (summary["model"] == model)]
-            title = f"{dataset}\n{model}" if len(model) > 14 else f"{dataset}: {model}"
-            axes.set_title(title, fontsize=9, parse_math=False)
-            if here.empty:
+    for row, dataset in enumerate(models):
+        for column, axes in enumerate(panels[row]):
+            if column >= len(models[dataset]):
                 axes.set_axis_off()
                 continue
+            model = models[dataset][column]
+            here = summary[(summary["dataset"] == dataset) & (summary["model"] == model)]
+            axes.set_title(f"{dataset}: {model}", fontsize=9, parse_math=False)
             axes.axhline(0, color="0.6", linewidth=0.8)
             for number, name in enumerate(names):
                 line = here[here["perturbation"] == name].sort_values("prob")
@@ -63,7 +63,7 @@ def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
             axes.grid(axis="y", color="0.9", linewidth=0.6)
             axes.spines[["top", "right"]].set_visible(False)
             axes.tick_params(labelsize=8, labelbottom=True)
-            if row == len(datasets) - 1:
+            if row == len(models) - 1:
                 axes.set_xlabel("prob (share of sites edited)", fontsize=8)
             if column == 0:
                 axes.set_ylabel(AXIS.get(metric, f"{metric} (%)"), fontsize=8)

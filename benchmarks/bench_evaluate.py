@@ -110,7 +110,7 @@ def build(folder: str | None, task: str, inputs: list[Input]) -> TransformerClas
         model = transformers.BertForSequenceClassification(config)
     labels = TASKS[task].labels
     return TransformerClassifier(
-        model, tokenizer, start("fp32"), PredictOptions(MAX_LENGTH, BATCH), name="bench", labels=labels,
+        model, tokenizer, start("fp32"), PredictOptions(MAX_LENGTH, BATCH), name="bench", max_length=MAX_LENGTH, labels=labels,
         columns=tuple(range(len(labels))),
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ the subset or on the number of processes. Keys are hashed with BLAKE2b; position
 SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 """
 
+from functools import lru_cache
 from hashlib import blake2b
 from json.encoder import encode_basestring_ascii
 
@@ -16,6 +17,7 @@ _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31, _S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
 
 
+@lru_cache(maxsize=1 << 16)
 def base(*key: str | int) -> int:
     """Return the 64-bit base of a key; parts are kept apart, so ("ab", "c") and ("a", "bc") differ."""
     # the JSON list of the parts; json.dumps would take several times as long

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,8 @@ class Site:
     """Replacements, best first; rank r is picked with weight 1 / (r + 1)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One replacement that was made."""
+class Edit(NamedTuple):
+    """One replacement that was made; a tuple, since millions of them are made."""
 
     field: int
     """Index of the field in the input."""

@@ -99,11 +99,12 @@ def apply(original: Input, edits: Sequence[Edit]) -> Input:
     """Return the input after its edits, which are sorted by field and start and do not overlap."""
     fields = []
     for index, text in enumerate(original):
-        parts, at = [], 0
-        for edit in edits:
-            if edit.field == index:
-                parts += [text[at : edit.start], edit.new]
-                at = edit.end
+        parts: list[str] = []
+        at = 0
+        for field, start, end, _, new in edits:
+            if field == index:
+                parts += (text[at:start], new)
+                at = end
         fields.append("".join([*parts, text[at:]]) if parts else text)
     return tuple(fields)
 
@@ -120,16 +121,14 @@ def perturb_all(sites: Sites, *, name: str, prob: float, seed: int) -> list[Pert
     taken, ranks = choose(sites, name=name, prob=prob, seed=seed)
     chosen = taken.tolist()
     picked = [sites.sites[k] for k in chosen]
-    edits = list(
-        map(
-            Edit,
-            sites.field[taken].tolist(),
-            [site.start for site in picked],
-            [site.end for site in picked],
-            [sites.old[k] for k in chosen],
-            [site.options[rank] for site, rank in zip(picked, ranks.tolist(), strict=True)],
-        )
+    columns = (
+        sites.field[taken].tolist(),
+        [site.start for site in picked],
+        [site.end for site in picked],
+        [sites.old[k] for k in chosen],
+        [site.options[rank] for site, rank in zip(picked, ranks.tolist(), strict=True)],
     )
+    edits = list(map(Edit._make, zip(*columns, strict=True)))
     ends = np.searchsorted(sites.owner[taken], np.arange(len(sites.examples)), side="right").tolist()
     result, at = [], 0
     for example, count, end in zip(sites.examples, sites.count.tolist(), ends, strict=True):

@@ -73,6 +73,14 @@ def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
     return figure
 
 
+def write_figures(summary: pd.DataFrame, folder: Path, *suffixes: str) -> None:
+    """Draw each of FIGURES and write it once for each suffix, like `.svg`."""
+    for metric, stem in FIGURES.items():
+        figure = dose_curves(summary, metric)
+        for suffix in suffixes:
+            save(figure, (folder / stem).with_suffix(suffix))
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure; the same numbers give the same bytes."""
     with rc_context({"svg.hashsalt": "crt", "svg.fonttype": "path"}):

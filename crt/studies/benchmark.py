@@ -141,13 +141,13 @@ def _groups(
     tracker: Tracker,
 ) -> Iterator[Group]:
     """Yield every model on every data set; data and specs of all of them are looked at before the first is yielded."""
-    tasks, models = {}, {}
+    tasks, seen_in, models = {}, {}, {}
     for dataset in grid.datasets:
         task = grid.task(dataset)
         if "train" in task.files:
             task = replace(task, labels=labels_of(task, source))
         check_split(task, grid.split or task.eval_split, source)
-        tasks[dataset] = task
+        tasks[dataset], seen_in[dataset] = task, seen_in_training(task, source)
         for spec in grid.models:
             resolve = partial(tracker.resolve, spec, task)
             models[dataset, spec] = share(accelerator, resolve)
@@ -155,7 +155,7 @@ def _groups(
         task = tasks[dataset]
         predictor = load_predictor(model.spec, task, accelerator, options)
         task = replace(task, labels=predictor.labels)
-        split, seen = load_split(task, grid.split or task.eval_split, source), seen_in_training(task, source)
+        split, seen = load_split(task, grid.split or task.eval_split, source), seen_in[dataset]
         if split.unlabelled:
             log.info("%s: %d rows without a label are left out", task.name, split.unlabelled)
         split = (_unseen(split, seen) if grid.exclude_seen else split).limited(grid.limit)

@@ -172,12 +172,9 @@ def publish(tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, figu
             stem.with_suffix(".md").write_text(table.markdown(), encoding="utf-8")
             stem.with_suffix(".tex").write_text(table.latex(), encoding="utf-8")
         if figures:
-            from crt.reporting.figures import FIGURES, dose_curves, save
+            from crt.reporting.figures import write_figures
 
-            for metric, stem_name in FIGURES.items():
-                figure = dose_curves(summary, metric)
-                for suffix in (".svg", ".png"):
-                    save(figure, (staging / stem_name).with_suffix(suffix))
+            write_figures(summary, staging, ".svg", ".png")
         tracker.log_folder(staging)
         move_files(staging, folder)
     tracker.log_tags({"crt.signature": mark})

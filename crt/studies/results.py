@@ -35,10 +35,9 @@ def publish(tracker: "MlflowTracker", keys: Sequence[str], folder: Path, *, figu
         summary.to_csv(staging / "robustness_summary_multi.csv", index=False, lineterminator="\n")
         _write_examples(tracker, cells, staging / "examples_multi.json")
         if figures:
-            from crt.reporting.figures import FIGURES, dose_curves, save
+            from crt.reporting.figures import write_figures
 
-            for metric, stem in FIGURES.items():
-                save(dose_curves(summary, metric), staging / f"{stem}.svg")
+            write_figures(summary, staging, ".svg")
         tracker.log_folder(staging)
         move_files(staging, folder)
     if len(cells[["model", "dataset"]].drop_duplicates()) == 1:

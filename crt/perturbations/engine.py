@@ -29,8 +29,6 @@ class Sites:
 
     examples: tuple[Example, ...]
     """The examples, in their order."""
-    fields: tuple[int, ...]
-    """The fields that may be edited."""
     sites: tuple[Site, ...]
     """By example, field and start."""
     owner: NDArray[np.int64]
@@ -49,14 +47,13 @@ class Sites:
 
 def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str = "both") -> Sites:
     """Find the sites of every example once; a text that occurs several times is searched once."""
-    chosen = FIELDS[fields]
     found: dict[str, tuple[Site, ...]] = {}
     sites: list[Site] = []
     owner: list[int] = []
     field: list[int] = []
     old: list[str] = []
     for row, example in enumerate(examples):
-        for index in chosen:
+        for index in FIELDS[fields]:
             if index >= len(example.input):
                 continue
             text = example.input[index]
@@ -70,7 +67,6 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
     owners = np.array(owner, dtype=np.int64)
     return Sites(
         tuple(examples),
-        chosen,
         tuple(sites),
         owners,
         np.array(field, dtype=np.int64),

@@ -89,7 +89,7 @@ def perturbed_cells(split, probs, seeds) -> list[list[Input]]:  # noqa: ANN001
     for name in PERTURBATIONS:
         sites = find_sites(split.examples, load_perturbation(name).find)
         cells += [
-            [p.input for p in perturb_all(sites, name=name, prob=prob, seed=seed)] for prob in probs for seed in seeds
+            list(perturb_all(sites, name=name, prob=prob, seed=seed).inputs) for prob in probs for seed in seeds
         ]
     return cells
 

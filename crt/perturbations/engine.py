@@ -1,4 +1,4 @@
-"""From sites to perturbed texts: choose, apply, perturb.
+"""From sites to perturbed texts: find, choose, perturb.
 
 A site is edited if its draw is below `prob`. The draw belongs to (seed, perturbation, example, field) and the position
 of the site; `prob` has no part in it. So the edits at a low prob are a subset of those at a higher one, the result
@@ -7,6 +7,8 @@ does not depend on other examples, and a new table entry leaves all other sites 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +41,14 @@ class Sites:
     """Position within the field."""
     options: NDArray[np.int64]
     """Number of options."""
-    old: tuple[str, ...]
-    """What stands there."""
     count: NDArray[np.int64]
     """int64[n]: sites of each example."""
+    pieces: tuple[str, ...]
+    """All fields of all examples, cut at their sites: what stands before a site, at it, ..., after the last one."""
+    place: NDArray[np.int64]
+    """Which of `pieces` stands at the site."""
+    bounds: tuple[tuple[int, ...], ...]
+    """For each example where in `pieces` its fields begin, and where the last one ends."""
 
 
 def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str = "both") -> Sites:
@@ -51,19 +57,28 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
     sites: list[Site] = []
     owner: list[int] = []
     field: list[int] = []
-    old: list[str] = []
+    pieces: list[str] = []
+    place: list[int] = []
+    bounds: list[tuple[int, ...]] = []
     for row, example in enumerate(examples):
-        for index in FIELDS[fields]:
-            if index >= len(example.input):
-                continue
-            text = example.input[index]
-            if text not in found:
-                found[text] = finder(text)
-            here = found[text]
+        begins = [len(pieces)]
+        for index, text in enumerate(example.input):
+            here: tuple[Site, ...] = ()
+            if index in FIELDS[fields]:
+                if text not in found:
+                    found[text] = finder(text)
+                here = found[text]
+            first, at = len(pieces) + 1, 0
+            for site in here:
+                pieces += (text[at : site.start], text[site.start : site.end])
+                at = site.end
+            pieces.append(text[at:])
             sites += here
             owner += [row] * len(here)
             field += [index] * len(here)
-            old += [text[site.start : site.end] for site in here]
+            place += range(first, len(pieces), 2)
+            begins.append(len(pieces))
+        bounds.append(tuple(begins))
     owners = np.array(owner, dtype=np.int64)
     return Sites(
         tuple(examples),
@@ -72,9 +87,49 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
         np.array(field, dtype=np.int64),
         np.fromiter((site.start for site in sites), dtype=np.int64, count=len(sites)),
         np.fromiter((len(site.options) for site in sites), dtype=np.int64, count=len(sites)),
-        tuple(old),
         np.bincount(owners, minlength=len(examples)).astype(np.int64),
+        tuple(pieces),
+        np.array(place, dtype=np.int64),
+        tuple(bounds),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedInputs(Sequence[Perturbed]):
+    """The perturbed inputs of one cell; element i belongs to example i, and its edits are only made when asked for."""
+
+    inputs: tuple[Input, ...]
+    """The inputs after their edits."""
+    edits: NDArray[np.int64]
+    """int64[n]: number of edits."""
+    _sites: Sites
+    _taken: NDArray[np.int64]
+    _new: list[str]
+
+    @property
+    def sites(self) -> NDArray[np.int64]:
+        """int64[n]: places that could have been edited."""
+        return self._sites.count
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @overload
+    def __getitem__(self, row: int) -> Perturbed: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[Perturbed]: ...
+    def __getitem__(self, row: int | slice) -> Perturbed | list[Perturbed]:
+        if isinstance(row, slice):
+            return [self[k] for k in range(*row.indices(len(self)))]
+        row = range(len(self))[row]
+        first, last = np.searchsorted(self._sites.owner[self._taken], (row, row + 1)).tolist()
+        edits = []
+        for k in range(first, last):
+            number = int(self._taken[k])
+            site = self._sites.sites[number]
+            old = self._sites.pieces[self._sites.place[number]]
+            edits.append(Edit(int(self._sites.field[number]), site.start, site.end, old, self._new[k]))
+        return Perturbed(self.inputs[row], tuple(edits), int(self.sites[row]))
 
 
 def choose(sites: Sites, *, name: str, prob: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -91,22 +146,8 @@ def choose(sites: Sites, *, name: str, prob: float, seed: int) -> tuple[NDArray[
     return taken, np.minimum(ranks, options - 1)
 
 
-def apply(original: Input, edits: Sequence[Edit]) -> Input:
-    """Return the input after its edits, which are sorted by field and start and do not overlap."""
-    fields = []
-    for index, text in enumerate(original):
-        parts: list[str] = []
-        at = 0
-        for field, start, end, _, new in edits:
-            if field == index:
-                parts += (text[at:start], new)
-                at = end
-        fields.append("".join([*parts, text[at:]]) if parts else text)
-    return tuple(fields)
-
-
-def perturb_all(sites: Sites, *, name: str, prob: float, seed: int) -> list[Perturbed]:
-    """Perturb every example; element i belongs to example i.
+def perturb_all(sites: Sites, *, name: str, prob: float, seed: int) -> PerturbedInputs:
+    """Perturb every example.
 
     Args:
         sites: from `find_sites`.
@@ -115,23 +156,16 @@ def perturb_all(sites: Sites, *, name: str, prob: float, seed: int) -> list[Pert
         seed: of the draws.
     """
     taken, ranks = choose(sites, name=name, prob=prob, seed=seed)
-    chosen = taken.tolist()
-    picked = [sites.sites[k] for k in chosen]
-    columns = (
-        sites.field[taken].tolist(),
-        [site.start for site in picked],
-        [site.end for site in picked],
-        [sites.old[k] for k in chosen],
-        [site.options[rank] for site, rank in zip(picked, ranks.tolist(), strict=True)],
+    new = [sites.sites[k].options[rank] for k, rank in zip(taken.tolist(), ranks.tolist(), strict=True)]
+    pieces = list(sites.pieces)
+    for place, option in zip(sites.place[taken].tolist(), new, strict=True):
+        pieces[place] = option
+    edits = np.bincount(sites.owner[taken], minlength=len(sites.examples)).astype(np.int64)
+    inputs = tuple(
+        tuple(["".join(pieces[begin:end]) for begin, end in pairwise(bounds)]) if edited else example.input
+        for example, bounds, edited in zip(sites.examples, sites.bounds, edits.tolist(), strict=True)
     )
-    edits = list(map(Edit._make, zip(*columns, strict=True)))
-    ends = np.searchsorted(sites.owner[taken], np.arange(len(sites.examples)), side="right").tolist()
-    result, at = [], 0
-    for example, count, end in zip(sites.examples, sites.count.tolist(), ends, strict=True):
-        own = tuple(edits[at:end])
-        result.append(Perturbed(apply(example.input, own) if own else example.input, own, count))
-        at = end
-    return result
+    return PerturbedInputs(inputs, edits, sites, taken, new)
 
 
 def perturb(

@@ -15,7 +15,7 @@ from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.perturbations import Loaded, load
 from crt.perturbations.engine import find_sites, perturb_all
-from crt.records import CLEAN, Cell, CellRecord, Input, Perturbed, Prediction, ResolvedModel
+from crt.records import CLEAN, Cell, CellRecord, Input, Prediction, ResolvedModel
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.studies.grid import Grid, fingerprint
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
@@ -191,7 +191,7 @@ def _measure(group: Group, grid: Grid, loaded: Sequence[Loaded], pending: dict[C
     answers = Answers(group.predictor, [example.input for example in examples])
     clean = answers.of([example.input for example in examples])
     for cell in (cell for cell in pending if cell.perturbation == CLEAN):
-        untouched = [Perturbed(example.input, (), 0) for example in examples]
+        untouched = perturb_all(find_sites(examples, lambda _: ()), name=CLEAN, prob=0.0, seed=0)
         outcome = outcome_of(examples, group.task.labels, untouched, clean, clean, from_table=False)
         metrics = {name: value for name, value in score(outcome).items() if name in CLEAN_METRICS}
         if group.seen is not None:
@@ -204,9 +204,9 @@ def _measure(group: Group, grid: Grid, loaded: Sequence[Loaded], pending: dict[C
             continue
         sites = find_sites(examples, perturbation.find, fields=grid.fields)
         perturbed = {cell: perturb_all(sites, name=name, prob=cell.prob, seed=cell.seed) for cell in cells}
-        batch = answers.extended([p.input for rows in perturbed.values() for p in rows])
+        batch = answers.extended([value for rows in perturbed.values() for value in rows.inputs])
         for cell, rows in perturbed.items():
-            after = batch.of([row.input for row in rows])
+            after = batch.of(rows.inputs)
             table = perturbation.table
             outcome = outcome_of(examples, group.task.labels, rows, clean, after, from_table=table is not None)
             yield CellRecord(

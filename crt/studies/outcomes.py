@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
-from crt.records import Example, Input, Outcome, Perturbed, Prediction
+from crt.perturbations.engine import PerturbedInputs
+from crt.records import Example, Input, Outcome, Prediction
 
 EXAMPLES_PER_CELL = 20
 """Pairs that are kept for reading."""
@@ -15,7 +16,7 @@ EXAMPLES_PER_CELL = 20
 def outcome_of(
     examples: Sequence[Example],
     labels: tuple[str, ...],
-    perturbed: Sequence[Perturbed],
+    perturbed: PerturbedInputs,
     clean: Prediction,
     after: Prediction,
     *,
@@ -35,17 +36,17 @@ def outcome_of(
     def column(values: Sequence[int]) -> NDArray[np.int64]:
         return np.array(values, dtype=np.int64)
 
-    pairs = list(zip(examples, perturbed, strict=True))
+    pairs = list(zip((example.input for example in examples), perturbed.inputs, strict=True))
     return Outcome(
         ids=tuple(example.id for example in examples),
         labels=labels,
         gold=column([example.label for example in examples]),
         clean=clean.probabilities,
         perturbed=after.probabilities,
-        changed=np.array([example.input != p.input for example, p in pairs], dtype=np.bool_),
-        sites=column([p.sites for p in perturbed]),
-        edits=column([len(p.edits) for p in perturbed]),
-        distance=column([_distance(example.input, p.input) for example, p in pairs]),
+        changed=np.array([original != changed for original, changed in pairs], dtype=np.bool_),
+        sites=perturbed.sites,
+        edits=perturbed.edits,
+        distance=column([_distance(original, changed) for original, changed in pairs]),
         length=column([sum(map(len, example.input)) for example in examples]),
         tokens=np.stack([clean.tokens, after.tokens], axis=1),
         unknown=np.stack([clean.unknown, after.unknown], axis=1),
@@ -59,7 +60,7 @@ def _distance(original: Input, changed: Input) -> int:
 
 
 def example_pairs(
-    outcome: Outcome, examples: Sequence[Example], perturbed: Sequence[Perturbed]
+    outcome: Outcome, examples: Sequence[Example], perturbed: PerturbedInputs
 ) -> list[dict[str, object]]:
     """Return up to `EXAMPLES_PER_CELL` changed inputs: those that turned wrong first, in the order of the data."""
     before, after = outcome.clean.argmax(axis=1), outcome.perturbed.argmax(axis=1)
@@ -69,7 +70,7 @@ def example_pairs(
         {
             "id": outcome.ids[row],
             "original": list(examples[row].input),
-            "perturbed": list(perturbed[row].input),
+            "perturbed": list(perturbed.inputs[row]),
             "edits": [[e.field, e.start, e.end, e.old, e.new] for e in perturbed[row].edits],
             "gold": outcome.labels[outcome.gold[row]],
             "clean_label": outcome.labels[before[row]],

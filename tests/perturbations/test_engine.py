@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import PROPERTY, WORDS, examples, inputs, pairs, probs, seeds, texts
 
 from crt.perturbations import PERTURBATIONS, Loaded, load
-from crt.perturbations.engine import FIELDS, apply, choose, find_sites, perturb, perturb_all
+from crt.perturbations.engine import FIELDS, choose, find_sites, perturb, perturb_all
 from crt.randomness import base, uniforms
 from crt.records import Example, Perturbed, Site
 from crt.resources import load_table
@@ -27,7 +27,7 @@ def loaded(name: str) -> Loaded:
 
 def run(name, rows, *, prob, seed, fields="both"):
     """Perturb examples with a perturbation of the table."""
-    return perturb_all(find_sites(rows, loaded(name).find, fields=fields), name=name, prob=prob, seed=seed)
+    return list(perturb_all(find_sites(rows, loaded(name).find, fields=fields), name=name, prob=prob, seed=seed))
 
 
 def example(*fields, row=0):
@@ -133,7 +133,7 @@ def test_the_edits_give_the_text(name, rows, prob, seed):
             text = fields[edit.field]
             assert text[edit.start : edit.end] == edit.old
             fields[edit.field] = text[: edit.start] + edit.new + text[edit.end :]
-        assert result.input == tuple(fields) == apply(row.input, result.edits)
+        assert result.input == tuple(fields)
 
 
 @every

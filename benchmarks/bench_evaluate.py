@@ -88,9 +88,7 @@ def perturbed_cells(split, probs, seeds) -> list[list[Input]]:  # noqa: ANN001
     cells = []
     for name in PERTURBATIONS:
         sites = find_sites(split.examples, load_perturbation(name).find)
-        cells += [
-            list(perturb_all(sites, name=name, prob=prob, seed=seed).inputs) for prob in probs for seed in seeds
-        ]
+        cells += [list(perturb_all(sites, name=name, prob=prob, seed=seed).inputs) for prob in probs for seed in seeds]
     return cells
 
 

@@ -23,9 +23,8 @@ class Example:
     """Index into the labels of the task."""
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A place of a text that may be edited: `text[start:end]` may become one of `options`."""
+class Site(NamedTuple):
+    """A place of a text that may be edited: `text[start:end]` may become one of `options`; a tuple, as edits are."""
 
     start: int
     """First code point."""

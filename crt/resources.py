@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -69,11 +69,15 @@ class Table:
     name: str
     """The perturbation that it belongs to."""
     entries: Mapping[str, tuple[str, ...]]
-    """Options of each key, best first."""
+    """Options of each key, best first; none in a list of words."""
     sha256: str
     """Of the file."""
     modified: bool
     """The file is not the one that is shipped under this name."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """The other fields of the file."""
+    path: Path = field(default=Path(), compare=False)
+    """The file, for messages."""
 
 
 def load_table(name: str, path: Path | None = None) -> Table:
@@ -104,7 +108,27 @@ def load_table(name: str, path: Path | None = None) -> Table:
         entries={key: tuple(options) for key, options in entries.items()},
         sha256=digest,
         modified=digest != manifest().get(shipped),
+        more={key: value for key, value in data.items() if key != "entries"},
+        path=path,
     )
+
+
+def load_words(name: str, path: Path) -> Table:
+    """Read a list of words, one a line; blank lines and those that begin with # are passed over.
+
+    Raises:
+        ResourceError: the file cannot be read, or lists no word.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise ResourceError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise ResourceError(f"{path}: not UTF-8 text ({error})") from error
+    words = dict.fromkeys(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    if not words:
+        raise ResourceError(f"{path}: lists no word; write one a line")
+    return Table(name, dict.fromkeys(words, ()), file_sha256(path), modified=True, path=path)
 
 
 def _entry_faults(key: str, options: object) -> list[str]:

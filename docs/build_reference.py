@@ -9,7 +9,7 @@ import click
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference.md"
-COMMANDS = ("main", "train", "evaluate", "compare", "baselines")
+COMMANDS = ("main", "train", "evaluate", "compare", "baselines", "perturb", "audit")
 
 INTRODUCTION = """\
 # Reference
@@ -81,7 +81,7 @@ def _perturbations() -> Iterator[str]:
             (
                 f"`{name}`",
                 perturbation.summary,
-                f"`resources/perturbations/{name}.json`" if perturbation.has_table else "",
+                f"`resources/perturbations/{perturbation.table}.json`" if perturbation.table else "",
                 ", ".join(perturbation.libraries),
             )
             for name, perturbation in PERTURBATIONS.items()

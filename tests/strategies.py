@@ -1,8 +1,11 @@
 """Named hypothesis strategies: what people write in Chinese, and what breaks programs that read it."""
 
+from functools import cache
+
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from crt.perturbations import Loaded, load
 from crt.records import Example
 
 PROPERTY = settings(max_examples=30, deadline=None, derandomize=True, database=None)
@@ -61,3 +64,9 @@ def examples(values: st.SearchStrategy[tuple[str, ...]] = inputs) -> st.SearchSt
     return st.lists(values, max_size=5).map(
         lambda rows: [Example(f"task/test/{number}", value, number % 2) for number, value in enumerate(rows)]
     )
+
+
+@cache
+def loaded(name: str) -> Loaded:
+    """Return a perturbation, loaded once for all tests."""
+    return load(name)

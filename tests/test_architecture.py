@@ -28,7 +28,7 @@ class Layer(NamedTuple):
     """Other distributions, inside functions only."""
 
 
-VALUES = "numpy pandas opencc pypinyin jieba rapidfuzz scipy"
+VALUES = "numpy pandas opencc jieba rjieba rapidfuzz scipy"
 LAYERS = {
     "root": Layer(("crt",), ""),
     "ground": Layer(("crt.errors", "crt.randomness", "crt.records"), "ground", "numpy"),
@@ -38,6 +38,7 @@ LAYERS = {
             "crt.perturbations.",
             "crt.scoring.",
             "crt.reporting",
+            "crt.reporting.preview",
             "crt.reporting.table",
             "crt.studies",
             "crt.studies.grid",
@@ -53,7 +54,10 @@ LAYERS = {
     ),
     "figures": Layer(("crt.reporting.figures", "crt.reporting.page"), "ground values", "matplotlib numpy pandas"),
     "studies": Layer(
-        tuple(f"crt.studies.{name}" for name in ("baselines", "benchmark", "compare", "outcomes", "results", "train")),
+        tuple(
+            f"crt.studies.{name}"
+            for name in ("audit", "baselines", "benchmark", "compare", "outcomes", "results", "train")
+        ),
         "ground reading values models tracking figures studies",
         VALUES,
     ),

@@ -26,7 +26,8 @@ PINNED = {canonicalize_name(name): version for name, version in PINS.items()}
 
 def options(name: str) -> dict[str, click.Parameter]:
     """Return the options of an entry point by name."""
-    return {parameter.name: parameter for parameter in importlib.import_module(f"entrypoints.{name}").main.params}
+    parameters = importlib.import_module(f"entrypoints.{name}").main.params
+    return {parameter.name: parameter for parameter in parameters if isinstance(parameter, click.Option)}
 
 
 def test_every_script_is_an_entry_point():

@@ -2,14 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from crt.perturbations.colloquial import colloquial
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.insertion import PUNCTUATION, insertion
+from crt.perturbations.evade import evade
+from crt.perturbations.garden_path import garden_path
+from crt.perturbations.guards import entries_negating_alike, guarded, negating_alike
+from crt.perturbations.insertion import INVISIBLE, PUNCTUATION, SPACE, insertion
+from crt.perturbations.pinyin import pinyin
+from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
-from crt.perturbations.traditional import traditional
-from crt.resources import Table, load_table
+from crt.perturbations.traditional import taiwan, traditional
+from crt.perturbations.width import width
+from crt.resources import Table, load_table, load_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +29,17 @@ class Perturbation:
     summary: str
     """One line for the reference page."""
     finder: Callable[..., SiteFinder]
-    """Makes the site finder; takes the table if `has_table`, else nothing."""
-    has_table: bool = False
-    """Its sites come from `resources/perturbations/<name>.json`."""
+    """Makes the site finder; takes the table if there is one, else nothing."""
+    table: str | None = None
+    """Its sites come from `resources/perturbations/<table>.json`, or from the user's own table of that form."""
+    takes_words: bool = False
+    """The user may give a list of words, the only ones to be disguised."""
+    resources: tuple[str, ...] = ()
+    """Other files below `resources` that its sites depend on."""
     libraries: tuple[str, ...] = ()
     """Distributions whose version its sites depend on."""
+    trusted: bool = False
+    """Its rule or its table was read for negations and numbers: it may write them otherwise, 没 -> 沒, 未 -> 末."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +49,106 @@ class Loaded:
     perturbation: Perturbation
     """The entry of PERTURBATIONS."""
     find: SiteFinder
-    """The site finder."""
+    """The site finder, guarded."""
     table: Table | None
     """The table behind it."""
 
 
+_READINGS = ("readings.json",)
+
+
+def _evade(triggers: Table | None = None) -> SiteFinder:
+    return evade(triggers, [load(name).find for name in WAYS_TO_EVADE])
+
+
+WAYS_TO_EVADE = ("homophone", "pinyin", "split", "invisible", "space", "punctuation", "martian", "traditional", "emoji")
+"""What `evade` composes, the most usual first."""
+
+_TABLES_TO_EVADE = tuple(f"perturbations/{name}.json" for name in ("homophone", "split", "martian", "emoji"))
+
 PERTURBATIONS: Mapping[str, Perturbation] = {
     p.name: p
     for p in (
-        Perturbation("homophone", "characters and words that sound the same: 安全 -> 按全", substitution, True),
-        Perturbation("shape", "characters that look alike: 未 -> 末", substitution, True),
         Perturbation(
-            "traditional", "traditional script by phrase: 网络 -> 網絡", traditional, libraries=("OpenCC", "jieba")
+            "homophone", "characters and words that sound the same: 权利 -> 权力", substitution, "homophone",
+            resources=_READINGS, libraries=("jieba",),
         ),
-        Perturbation("space", "stray spaces between Han characters: 电影 -> 电 影", lambda: insertion((" ",))),
         Perturbation(
-            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", lambda: insertion(PUNCTUATION)
+            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=("jieba",), trusted=True
         ),
-        Perturbation("synonym", "words of the same meaning: 喜欢 -> 喜爱", synonym, True, libraries=("jieba",)),
+        Perturbation(
+            "traditional", "traditional script by phrase: 网络 -> 網絡", traditional, libraries=("OpenCC", "jieba"),
+            trusted=True,
+        ),
+        Perturbation("space", "stray spaces between Han characters: 电影 -> 电 影", partial(insertion, SPACE)),
+        Perturbation(
+            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", partial(insertion, PUNCTUATION)
+        ),
+        Perturbation(
+            "synonym", "words of the same meaning, from hand-written groups: 喜欢 -> 喜爱", synonym, "synonym",
+            libraries=("jieba",), trusted=True,
+        ),
+        Perturbation(
+            "synonym_all", "the same with mined pairs: more words, somewhat less exact", synonym, "synonym_all",
+            libraries=("jieba",), trusted=True,
+        ),
+        Perturbation(
+            "ime", "slips of pinyin input: first candidate, fuzzy sound, wrong key: 期间 -> 其间", substitution, "ime",
+            resources=_READINGS, libraries=("jieba",),
+        ),
+        Perturbation(
+            "colloquial", "slang, and what people mix up: 什么 -> 啥, 跑得快 -> 跑的快", colloquial, "colloquial",
+            libraries=("jieba",),
+        ),
+        Perturbation(
+            "garden_path", "synonyms that make another word seem to stand there: 肯定比现在好 -> 肯定比如今好", garden_path,
+            "synonym", libraries=("jieba",),
+        ),
+        Perturbation(
+            "pinyin", "words written as pinyin or initials: 安全 -> anquan", pinyin, resources=_READINGS,
+            libraries=("jieba",),
+        ),
+        Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",)),
+        Perturbation("invisible", "characters without a width between Han characters", partial(insertion, INVISIBLE)),
+        Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width),
+        Perturbation(
+            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",)
+        ),
+        Perturbation("emoji", "emoji for words: 牛 -> 🐮", substitution, "emoji", libraries=("jieba",)),
+        Perturbation(
+            "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
+            libraries=("OpenCC", "jieba"), trusted=True,
+        ),
+        Perturbation(
+            "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
+            takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=("OpenCC", "jieba"),
+        ),
+        Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=("jieba",)),
+        Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=("jieba",)),
+        Perturbation("delete", "characters left out: 电影 -> 影", partial(slips, delete), libraries=("jieba",)),
     )
-}
-"""The perturbations by name."""
+}  # fmt: skip
+"""The perturbations by name; the first six are those of the reference protocol."""
+
+REFERENCE_PERTURBATIONS = tuple(PERTURBATIONS)[:6]
+"""The perturbations of the reference protocol: the default grid."""
 
 
 def load(name: str, table: Path | None = None) -> Loaded:
-    """Return the perturbation of that name, with the user's own `table` if one is given.
+    """Return the perturbation of that name, with the user's own `table`, or list of words, if one is given.
 
     Raises:
         ResourceError: its table is missing or malformed.
     """
     perturbation = PERTURBATIONS[name]
-    if not perturbation.has_table:
-        return Loaded(perturbation, perturbation.finder(), None)
-    loaded = load_table(name, table)
-    return Loaded(perturbation, perturbation.finder(loaded), loaded)
+    if perturbation.table:
+        loaded = load_table(perturbation.table, table)
+        find = perturbation.finder(loaded if perturbation.trusted else entries_negating_alike(loaded))
+    elif table:
+        loaded = load_words(name, table)
+        find = negating_alike(perturbation.finder(loaded))
+    else:
+        loaded = None
+        find = perturbation.finder()
+        find = find if perturbation.trusted else negating_alike(find)
+    return Loaded(perturbation, guarded(find, trusted=perturbation.trusted), loaded)

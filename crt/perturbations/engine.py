@@ -68,15 +68,12 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
                 if text not in found:
                     found[text] = finder(text)
                 here = found[text]
-            first, at = len(pieces) + 1, 0
-            for site in here:
-                pieces += (text[at : site.start], text[site.start : site.end])
-                at = site.end
-            pieces.append(text[at:])
+            cuts = [0, *[at for site in here for at in site[:2]], len(text)]
+            place += range(len(pieces) + 1, len(pieces) + len(cuts) - 1, 2)
+            pieces += [text[a:b] for a, b in pairwise(cuts)]
             sites += here
             owner += [row] * len(here)
             field += [index] * len(here)
-            place += range(first, len(pieces), 2)
             begins.append(len(pieces))
         bounds.append(tuple(begins))
     owners = np.array(owner, dtype=np.int64)
@@ -85,8 +82,8 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
         tuple(sites),
         owners,
         np.array(field, dtype=np.int64),
-        np.fromiter((site.start for site in sites), dtype=np.int64, count=len(sites)),
-        np.fromiter((len(site.options) for site in sites), dtype=np.int64, count=len(sites)),
+        np.array([site.start for site in sites], dtype=np.int64),
+        np.array([len(site.options) for site in sites], dtype=np.int64),
         np.bincount(owners, minlength=len(examples)).astype(np.int64),
         tuple(pieces),
         np.array(place, dtype=np.int64),

@@ -1,4 +1,4 @@
-"""Stray characters between Han characters: `space` and `punctuation`.
+"""Stray characters between Han characters: `space`, `punctuation` and `invisible`.
 
 Only the gap between two neighbouring Han characters is a site: numbers, Latin words and emoji stay whole.
 """
@@ -7,8 +7,13 @@ from crt.perturbations.engine import SiteFinder
 from crt.perturbations.text import BETWEEN_HAN
 from crt.records import Site
 
+SPACE = (" ",)
+
 PUNCTUATION = ("，", "、", "。", "！", "？", "；", "：", "…")
 """Marks of Chinese punctuation, the most usual first."""
+
+INVISIBLE = ("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff")
+"""Characters without a width: space, non-joiner, joiner, word joiner, no-break space."""
 
 
 def insertion(options: tuple[str, ...]) -> SiteFinder:

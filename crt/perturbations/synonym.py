@@ -1,21 +1,15 @@
 """Words replaced by synonyms: only whole words of the segmentation, never inside the title of a work."""
 
+import re
+
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.text import words
-from crt.records import Site
+from crt.perturbations.guards import outside
+from crt.perturbations.substitution import substitution
 from crt.resources import Table
+
+TITLE = re.compile("《(?:[^《》]|《[^《》]*》)*》")
 
 
 def synonym(table: Table) -> SiteFinder:
     """Find the words that are keys of the table."""
-
-    def find(text: str) -> tuple[Site, ...]:
-        sites, depth = [], 0
-        for start, end in words(text):
-            word = text[start:end]
-            depth = max(0, depth + word.count("《") - word.count("》"))
-            if not depth and (options := table.entries.get(word)):
-                sites.append(Site(start, end, options))
-        return tuple(sites)
-
-    return find
+    return outside(TITLE, substitution(table, within=False))

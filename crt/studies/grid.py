@@ -10,9 +10,10 @@ from pathlib import Path
 
 from crt import SCORING_VERSION
 from crt.errors import CrtError, GridError, unknown
-from crt.perturbations import PERTURBATIONS, Loaded
+from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell
+from crt.resources import manifest
 from crt.tasks import Task, find_task
 
 DEFAULT_PROBS = (0.05, 0.15, 0.30)
@@ -39,7 +40,7 @@ class Grid:
     """Model specs."""
     datasets: tuple[str, ...]
     """Names in TASKS, or paths of the user's own data."""
-    perturbations: tuple[str, ...] = tuple(PERTURBATIONS)
+    perturbations: tuple[str, ...] = REFERENCE_PERTURBATIONS
     """Keys of PERTURBATIONS."""
     probs: tuple[float, ...] = DEFAULT_PROBS
     """Shares of the sites to edit, 0..1."""
@@ -128,6 +129,7 @@ def fingerprint(cell: Cell, *, examples: str, predictor: str, fields: str, loade
         facts |= {
             "fields": fields,
             "table": loaded.table.sha256 if loaded.table else "",
+            "resources": {path: manifest()[path] for path in loaded.perturbation.resources},
             "libraries": {name: version(name) for name in loaded.perturbation.libraries},
         }
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
@@ -141,7 +143,7 @@ def format_prob(prob: float) -> str:
 def _table_faults(name: str, path: Path) -> list[str]:
     if name not in PERTURBATIONS:
         return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{path})"]
-    if not PERTURBATIONS[name].has_table:
+    if not (PERTURBATIONS[name].table or PERTURBATIONS[name].takes_words):
         return [f"perturbation '{name}' has no table (in table={name}:{path})"]
     return [] if path.is_file() else [f"{path}: no such file (in table={name}:{path})"]
 

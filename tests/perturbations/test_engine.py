@@ -1,28 +1,21 @@
 """crt.perturbations: what holds for every entry of PERTURBATIONS, whatever the text."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import PROPERTY, WORDS, examples, inputs, pairs, probs, seeds, texts
+from strategies import PROPERTY, WORDS, examples, inputs, loaded, pairs, probs, seeds, texts
 
-from crt.perturbations import PERTURBATIONS, Loaded, load
+from crt.perturbations import PERTURBATIONS
 from crt.perturbations.engine import FIELDS, choose, find_sites, perturb, perturb_all
 from crt.randomness import base, uniforms
 from crt.records import Example, Perturbed, Site
 from crt.resources import load_table
 
 every = pytest.mark.parametrize("name", PERTURBATIONS)
-with_table = pytest.mark.parametrize("name", [name for name in PERTURBATIONS if PERTURBATIONS[name].has_table])
-
-
-@cache
-def loaded(name: str) -> Loaded:
-    """Return a perturbation, loaded once."""
-    return load(name)
+with_table = pytest.mark.parametrize("name", [name for name in PERTURBATIONS if PERTURBATIONS[name].table == name])
 
 
 def run(name, rows, *, prob, seed, fields="both"):
@@ -76,7 +69,7 @@ def test_every_option_changes_the_text(name, text):
 @every
 def test_every_perturbation_finds_something(name):
     """No property below is empty: an ordinary sentence has sites."""
-    assert loaded(name).find("我很喜欢这个电影，网络安全的未来也在发展")
+    assert loaded(name).find("我很喜欢这个电影，网络安全的未来也在发展，肯定比现在好")
 
 
 def test_a_text_is_searched_once():
@@ -200,7 +193,7 @@ def test_a_field_does_not_hang_on_the_other(name, value, other, prob, seed):
 @every
 def test_the_fields_of_a_pair_draw_independently(name):
     """The same text in both fields gets edits at places of its own: which are taken is uncorrelated (4 errors)."""
-    text = "我很喜欢这个电影，网络安全的未来也在发展。" * 100
+    text = "我很喜欢这个电影，网络安全的未来也在发展，肯定比现在好。" * 100
     taken = np.zeros((2, len(text)))
     for edit in run(name, [example(text, text)], prob=0.5, seed=13)[0].edits:
         taken[edit.field, edit.start] = 1

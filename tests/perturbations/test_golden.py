@@ -4,20 +4,27 @@ import json
 from pathlib import Path
 
 import pytest
+from strategies import loaded
 
-from crt.perturbations import PERTURBATIONS, load
+from crt.perturbations import PERTURBATIONS
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import Example
 from crt.resources import Table
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/perturbations.json").read_text(encoding="utf-8"))
+FILES = [
+    json.loads(file.read_text(encoding="utf-8")) for file in sorted((Path(__file__).parents[1] / "golden").iterdir())
+]
+GOLDEN = {
+    kind: {name: cases for file in FILES for name, cases in file.get(kind, {}).items()}
+    for kind in ("places", "places with a table", "becomes", "may become")
+}
 
 
 def finders():
     """Yield each finder of the golden places with its marked texts."""
     for names, places in GOLDEN["places"].items():
         for name in names.split(" and "):
-            yield name, load(name).find, places
+            yield name, loaded(name).find, places
     for name, case in GOLDEN["places with a table"].items():
         entries = {key: tuple(options) for key, options in case["table"].items()}
         yield name, PERTURBATIONS[name].finder(Table(name, entries, "", modified=True)), case["places"]
@@ -39,7 +46,7 @@ def cases(key):
 
 def results(name, text, *, prob, seeds):
     """Return the texts that some seeds give."""
-    sites = find_sites([Example("task/test/0", (text,), 0)], load(name).find)
+    sites = find_sites([Example("task/test/0", (text,), 0)], loaded(name).find)
     return {perturb_all(sites, name=name, prob=prob, seed=seed)[0].input[0] for seed in range(seeds)}
 
 

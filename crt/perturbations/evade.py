@@ -1,0 +1,48 @@
+"""Words disguised from a filter: each in one of the ways in which the other perturbations write it."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from crt.perturbations.engine import SiteFinder
+from crt.perturbations.text import words
+from crt.records import Site
+from crt.resources import Table
+
+
+def evade(triggers: Table | None, ways: Sequence[SiteFinder]) -> SiteFinder:
+    """Find the words that somebody would disguise.
+
+    Args:
+        triggers: the words, wherever they stand; without them every word of two characters or more.
+        ways: finders, the most usual first; each disguises a word by the first option of all of its sites.
+    """
+    longest = sorted(triggers.entries, key=lambda word: (-len(word), word)) if triggers else []
+
+    @lru_cache(maxsize=1 << 16)
+    def disguises(word: str) -> tuple[str, ...]:
+        options = dict.fromkeys(_disguised(word, way(word)) for way in ways)
+        return tuple(option for option in options if option != word)
+
+    def triggered(text: str) -> list[tuple[int, int]]:
+        spans, at = [], 0
+        while at < len(text):
+            word = next((word for word in longest if text.startswith(word, at)), "")
+            if word:
+                spans.append((at, at + len(word)))
+            at += len(word) or 1
+        return spans
+
+    def find(text: str) -> tuple[Site, ...]:
+        spans = triggered(text) if triggers else [(start, end) for start, end in words(text) if end - start > 1]
+        return tuple(Site(start, end, options) for start, end in spans if (options := disguises(text[start:end])))
+
+    return find
+
+
+def _disguised(word: str, sites: tuple[Site, ...]) -> str:
+    parts: list[str] = []
+    at = 0
+    for site in sites:
+        parts += (word[at : site.start], site.options[0])
+        at = site.end
+    return "".join([*parts, word[at:]])

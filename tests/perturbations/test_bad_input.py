@@ -1,0 +1,45 @@
+"""Texts that break careless programs: they pass through every perturbation, and what is no site stays."""
+
+import pytest
+from strategies import loaded
+
+from crt.perturbations import PERTURBATIONS
+from crt.perturbations.engine import perturb
+from crt.records import Example, Perturbed
+
+every = pytest.mark.parametrize("name", PERTURBATIONS)
+
+
+def perturbed(name: str, text: str):
+    """Return the text with every site edited."""
+    return perturb(Example("a/b/0", (text,), 0), loaded(name).find, name=name, prob=1.0, seed=13)
+
+
+@every
+@pytest.mark.parametrize(
+    "text", ["", " ", "\u3000\n\t ", "😀👍🏽👨‍👩‍👧", "\0", "\ud800\udfff", "\u202e\u202d\u200f", "\ufeff", "\uffff"]
+)
+def test_without_a_site(name, text):
+    """An empty text, white space, emoji, NUL, lone surrogates, marks of direction: nothing to edit, nothing edited."""
+    assert perturbed(name, text) == Perturbed((text,), (), 0)
+
+
+@every
+@pytest.mark.parametrize("strange", ["\0", "\ud800", "\u202e", "\u200f", "\u200d", "\uffff"])
+def test_strange_code_points_among_words(name, strange):
+    """They stand where they stood, in their number, and what is around them is perturbed all the same."""
+    text = strange.join(("我们今天去看电影，", "酒店的环境很好，软件也好用，", "肯定比现在好。"))
+    result = perturbed(name, text)
+    assert result.sites > 0
+    kept = [edit for edit in result.edits if strange in edit.old]
+    assert not kept
+    assert result.input[0].count(strange) - sum(edit.new.count(strange) for edit in result.edits) == 2
+
+
+@every
+def test_a_very_long_text(name):
+    """100,000 characters: the sites are those of its parts."""
+    part = "酒店的环境很好，软件也好用，肯定比现在好。\n"
+    sites = len(loaded(name).find(part))
+    assert sites
+    assert len(loaded(name).find(part * (100_000 // len(part)))) == sites * (100_000 // len(part))

@@ -25,7 +25,7 @@ bench: .venv/dev
 	for bench in benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
 
 resources: .venv/dev
-	$(BIN)/python resources/build/manifest.py
+	$(BIN)/python resources/build
 
 .venv/runtime: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -16,6 +16,8 @@ KEY_COUNT, SAME_TONE_COUNT, OTHER_TONE_COUNT = 10, 100, 500
 PER_WORD = 3
 NAMES = ("nr", "nz", "nt")
 UNSAFE = NEGATIONS | NUMERALS
+UNSEEMLY = frozenset("妓奸淫娼嫖婊屎尿屁尸粪")
+"""In a word that nobody would leave standing: 讲师 -> 僵尸."""
 
 
 def word_sounds(word: str) -> tuple[str, ...] | None:
@@ -76,7 +78,8 @@ def words() -> dict[str, list[str]]:
             groups[toneless(sounds)].append((word, sounds, count, tag))
     entries = {}
     for group in groups.values():
-        offered = sorted((row for row in group if row[3] not in NAMES), key=lambda row: (-row[2], row[0]))
+        offered = [row for row in group if row[3] not in NAMES and not UNSEEMLY & set(row[0])]
+        offered.sort(key=lambda row: (-row[2], row[0]))
         for word, sounds, _, _ in group:
             same = [row[0] for row in offered if row[0] != word and row[1] == sounds and row[2] >= SAME_TONE_COUNT]
             rest = [row[0] for row in offered if row[1] != sounds and row[2] >= OTHER_TONE_COUNT]

@@ -7,7 +7,7 @@ ang/an, eng/en, ing/in); one wrong key (a neighbour on the keyboard, a letter le
 from collections import defaultdict
 from collections.abc import Iterator
 
-from homophone import CHAR_COUNT, NAMES, safe, toneless, word_sounds
+from homophone import CHAR_COUNT, NAMES, UNSEEMLY, safe, toneless, word_sounds
 from readings import MAIN_SHARE, OPTION_SHARE, mains, phrases
 from sources import common, dictionary, frequency, table
 
@@ -58,8 +58,8 @@ def words() -> dict[str, list[str]]:
         if usable and (sounds := word_sounds(word)):
             rows[word] = (toneless(sounds), count, tag)
     same, fuzzy, typed = defaultdict(list), defaultdict(list), defaultdict(list)
-    offered = (word for word, (_, count, tag) in rows.items() if count >= CANDIDATE_COUNT and tag not in NAMES)
-    for word in sorted(offered, key=lambda word: (-rows[word][1], word)):
+    offered = [word for word, (_, count, tag) in rows.items() if count >= CANDIDATE_COUNT and tag not in NAMES]
+    for word in sorted((word for word in offered if not UNSEEMLY & set(word)), key=lambda word: (-rows[word][1], word)):
         letters = rows[word][0]
         same[letters].append(word)
         fuzzy[folded(letters)].append(word)

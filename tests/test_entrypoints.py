@@ -5,7 +5,8 @@ import pytest
 from click.testing import CliRunner
 from conftest import ROOT, SAMPLES
 
-from entrypoints import baselines, evaluate, train
+from crt.perturbations import PERTURBATIONS
+from entrypoints import baselines, evaluate, perturb, train
 
 WRONG = [
     (["--dataset", "tnew"], "unknown data set 'tnew'; did you mean 'tnews'?"),
@@ -141,3 +142,55 @@ def test_baselines_goes_on_after_a_failure(command):
     assert result.returncode == 1
     assert "1 of 2 baselines done" in result.stdout
     assert "failed:\n  tnews/such-model-s13: accelerate launch" in result.stderr
+
+
+def test_perturb_marks_the_edits():
+    """Texts given as arguments, as an option, in a file or on standard input come back with their edits marked."""
+    run = CliRunner().invoke
+    arguments = ["--perturbations", "space,repeat", "--prob", "1"]
+    expected = "space (1 of 1 sites)\t电[+ ]影\nrepeat (2 of 2 sites)\t[电→电电][影→影影]\n"
+    assert run(perturb.main, ["电影", *arguments]).stdout == expected
+    assert run(perturb.main, ["--text", "电影", *arguments]).stdout == expected
+    assert run(perturb.main, arguments, input="电影\n").stdout == expected
+
+
+def test_perturb_reads_a_file_and_writes_plain_texts(tmp_path):
+    """One text a line, and nothing but the perturbed texts."""
+    file = tmp_path / "texts.txt"
+    file.write_text("电影\n好看\n", encoding="utf-8")
+    arguments = ["--file", str(file), "--perturbations", "space", "--prob", "1", "--plain"]
+    assert CliRunner().invoke(perturb.main, arguments).stdout == "电 影\n好 看\n"
+
+
+def test_perturb_disguises_the_words_of_a_list(tmp_path):
+    """With a list of words only these are edited, wherever they stand; a list without words is refused."""
+    words = tmp_path / "words.txt"
+    words.write_text("# mine\n微信\n\n", encoding="utf-8")
+    arguments = ["加我微信，谢谢微信", "--perturbations", "evade", "--prob", "1", "--table", f"evade:{words}"]
+    line = CliRunner().invoke(perturb.main, arguments).stdout
+    assert line.startswith("evade (2 of 2 sites)\t加我[微信→")
+    words.write_text("#\n", encoding="utf-8")
+    refused = CliRunner().invoke(perturb.main, arguments)
+    assert refused.exit_code == 1
+    assert f"{words}: lists no word" in refused.stderr
+
+
+def test_perturb_lists_the_perturbations():
+    """Without a text each perturbation has a line with its keys, options and reach."""
+    lines = CliRunner().invoke(perturb.main, ["--list"]).stdout.splitlines()
+    assert [line.split()[0] for line in lines[1 : 1 + len(PERTURBATIONS)]] == list(PERTURBATIONS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["好", "--perturbations", "homophon"], "unknown perturbation 'homophon'; did you mean 'homophone'?"),
+        (["--file", "/no/such.txt"], "/no/such.txt: cannot be read"),
+        (["好", "--table", "space:x.json"], "perturbation 'space' has no table"),
+    ],
+)
+def test_perturb_names_bad_input(arguments, message):
+    """The message names what is wrong."""
+    result = CliRunner().invoke(perturb.main, arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr

@@ -1,7 +1,7 @@
 """Words of the same meaning: groups written by hand, and pairs that two dictionaries agree on, read one by one.
 
-Level `seed` holds the groups of `synonym_seed.tsv` alone. Level `all` adds pairs mined from the Chinese Open Wordnet
-(COW) and CC-CEDICT. Pairs of `synonym_reject.tsv`, which a reader refused, stand in neither.
+Level `seed` holds the groups of `synonym_seed.tsv` alone. Level `all` adds those pairs mined from the Chinese Open Wordnet
+(COW) and CC-CEDICT that a reader accepted (`synonym_accepted.tsv`): about one in six means the same in most sentences.
 """
 
 import gzip
@@ -32,8 +32,8 @@ RARE = 100
 """Words that jieba counts less often are not mined: few readers would find them natural."""
 
 NEGATIONS = re.compile("[不没无未非别莫勿]")
-NUMERALS = re.compile("[〇零一二两三四五六七八九十百千万亿]")
-NUMBER = re.compile(f"第?(?:{NUMERALS.pattern}|[0-9０-９几多半])+")
+NUMERALS = re.compile("[〇零两二三四五六七八九十百千万亿]")
+NUMBER = re.compile(r"第?[〇零一二两三四五六七八九十百千万亿半几多\d]+")
 
 NO_MEANING = re.compile(
     r"CL:|surname\b|(?:old |erhua |Japanese |archaic )?variant of|also written|see\b|abbr\.|idiom\b|used in"
@@ -129,17 +129,15 @@ def closeness(word: str, other: str) -> tuple[float, str]:
 
 def build(level: str) -> str:
     """Return the text of resources/perturbations/synonym.json (level seed) or synonym_all.json (level all)."""
-    rejected = pairs_of(groups("synonym_reject.tsv"))
     entries: dict[str, list[str]] = {}
     for group in groups("synonym_seed.tsv"):
         for word in group:
-            others = [other for other in group if other != word and tuple(sorted((word, other))) not in rejected]
+            others = [other for other in group if other != word]
             entries[word] = list(dict.fromkeys(entries.get(word, []) + others))
-    entries = {word: others for word, others in entries.items() if others}
     if level == "seed":
         return table("synonym", entries, licence="CC0-1.0", source=SEED_SOURCE)
     found: dict[str, set[str]] = {}
-    for one, other in mined() - rejected:
+    for one, other in mined() & pairs_of(groups("synonym_accepted.tsv")):
         found.setdefault(one, set()).add(other)
         found.setdefault(other, set()).add(one)
     for word, others in found.items():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crt.errors import GridError
-from crt.perturbations import PERTURBATIONS, Loaded, load
+from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded, load
 from crt.records import CLEAN, Cell
 from crt.resources import Table
 from crt.studies import grid as grid_module
@@ -14,7 +14,7 @@ from crt.studies.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Columns, Grid, finger
 
 VALID = {"models": ("rule",), "datasets": ("tnews",)}
 
-KNOWN = "Known: homophone, punctuation, shape, space, synonym, traditional"
+KNOWN = f"Known: {', '.join(sorted(PERTURBATIONS))}"
 KNOWN_DATA = "Known: chnsenticorp, ocnli, sample, tnews"
 
 FAULTS = {
@@ -120,7 +120,7 @@ def test_own_file_with_its_columns(tmp_path):
 def test_cells():
     """A perturbation has a cell for each prob and seed; the clean text has one, without either."""
     grid = Grid(**VALID)
-    assert grid.perturbations == tuple(PERTURBATIONS)
+    assert grid.perturbations == REFERENCE_PERTURBATIONS
     cells = grid.cells("bert", "tnews", "space")
     assert len(cells) == len(set(cells)) == 9
     assert {(cell.prob, cell.seed) for cell in cells} == {(p, s) for p in DEFAULT_PROBS for s in DEFAULT_SEEDS}
@@ -191,11 +191,20 @@ def test_fingerprint_of_clean_cells_and_whole_probs(monkeypatch):
     assert key(loaded=load("space"), cell=replace(CELL, perturbation="space")) == before
 
 
+def test_fingerprint_covers_the_readings(monkeypatch):
+    """Where sites depend on how characters are read, another file of readings has the cell measured again."""
+    pinyin, space = load("pinyin"), load("space")
+    before = key(loaded=pinyin), key(loaded=space)
+    monkeypatch.setattr(grid_module, "manifest", lambda: {"readings.json": "0" * 64})
+    assert key(loaded=pinyin) != before[0]
+    assert key(loaded=space) == before[1]
+
+
 def test_fingerprint_stays_what_it_was(monkeypatch):
     """The key of a known cell is a constant: another one would have every stored cell measured again."""
     monkeypatch.setattr(grid_module, "SCORING_VERSION", 1)
     cell = Cell("rule", "tnews", "space", 0.05, 13)
-    assert key(cell=cell, loaded=load("space")) == "c952eea687584307"
+    assert key(cell=cell, loaded=load("space")) == "51ed7dcf625a5733"
     assert key(cell=Cell("rule", "tnews", CLEAN, 0.0, 0), loaded=None) == "f60ae2e34f58873c"
 
 

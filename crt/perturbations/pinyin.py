@@ -1,8 +1,10 @@
 """Words written as pinyin: all letters, or the initials, as people do to be quick or to get past a filter."""
 
+from itertools import accumulate
+
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.sound import sounds
-from crt.perturbations.text import tokens, words
+from crt.perturbations.text import tokens
 from crt.records import Site
 
 
@@ -11,9 +13,10 @@ def pinyin() -> SiteFinder:
 
     def find(text: str) -> tuple[Site, ...]:
         spoken = sounds(tokens(text))
+        starts = accumulate(map(len, spoken), initial=0)
         return tuple(
-            Site(start, end, _letters(sound))
-            for (start, end), sound in zip(words(text), spoken, strict=True)
+            Site(start, start + len(sound), _letters(sound))
+            for start, sound in zip(starts, spoken, strict=False)
             if all(sound)
         )
 

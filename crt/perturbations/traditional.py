@@ -27,16 +27,17 @@ def _converted(configuration: str, word: str) -> str:
 
 def traditional() -> SiteFinder:
     """Find the words that OpenCC writes differently."""
-    return _sites
+    return lambda text: _sites(text, words(text))
 
 
 def taiwan() -> SiteFinder:
     """Find the words that OpenCC writes differently, or that are other words in Taiwan."""
 
     def find(text: str) -> tuple[Site, ...]:
-        regional = {start: site for start, end in words(text) if (site := _regional(text[start:end], start))}
+        bounds = words(text)
+        regional = {start: site for start, end in bounds if (site := _regional(text[start:end], start))}
         taken = {at for site in regional.values() for at in range(site.start, site.end)}
-        script = {site.start: site for site in _sites(text) if site.start not in taken}
+        script = {site.start: site for site in _sites(text, bounds) if site.start not in taken}
         return tuple(site for _, site in sorted((script | regional).items()))
 
     return find
@@ -50,12 +51,12 @@ def _regional(word: str, start: int) -> Site | None:
     return None
 
 
-def _sites(text: str) -> tuple[Site, ...]:
+def _sites(text: str, bounds: list[tuple[int, int]]) -> tuple[Site, ...]:
     converted = _converter("s2tw").convert(UNSAFE.sub("?", text))
     if len(converted) != len(text):  # not aligned by position: nothing can be said about single words
         return ()
     sites = []
-    for start, end in words(text):
+    for start, end in bounds:
         differing = [k for k in range(start, end) if text[k] != converted[k] and not UNSAFE.match(text[k])]
         if differing:
             first, last = differing[0], differing[-1] + 1

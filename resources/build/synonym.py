@@ -1,7 +1,8 @@
 """Words of the same meaning: groups written by hand, and pairs that two dictionaries agree on, read one by one.
 
-Level `seed` holds the groups of `synonym_seed.tsv` alone. Level `all` adds those pairs mined from the Chinese Open Wordnet
-(COW) and CC-CEDICT that a reader accepted (`synonym_accepted.tsv`): about one in six means the same in most sentences.
+Level `seed` holds the groups of `synonym_seed.tsv` alone; a word marked > there is put in and never replaced. Level
+`all` adds those pairs mined from the Chinese Open Wordnet (COW) and CC-CEDICT that a reader accepted
+(`synonym_accepted.tsv`): about one in six means the same in most sentences.
 """
 
 import gzip
@@ -137,8 +138,9 @@ def build(level: str) -> str:
     """Return the text of resources/perturbations/synonym.json (level seed) or synonym_all.json (level all)."""
     entries: dict[str, list[str]] = {}
     for group in groups("synonym_seed.tsv"):
-        for word in group:
-            others = [other for other in group if other != word]
+        words = [word.removeprefix(">") for word in group]
+        for word in set(group) & set(words):
+            others = [other for other in words if other != word]
             entries[word] = list(dict.fromkeys(entries.get(word, []) + others))
     if level == "seed":
         return table("synonym", entries, licence="CC0-1.0", source=SEED_SOURCE)

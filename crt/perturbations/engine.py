@@ -72,6 +72,8 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
     sites: list[Site] = []
     owner: list[int] = []
     field: list[int] = []
+    start: list[int] = []
+    options: list[int] = []
     pieces: list[str] = []
     place: list[int] = []
     bounds: list[tuple[int, ...]] = []
@@ -83,9 +85,16 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
                 if text not in found:
                     found[text] = finder(text)
                 here = found[text]
-            cuts = [0, *[at for site in here for at in site[:2]], len(text)]
-            place += range(len(pieces) + 1, len(pieces) + len(cuts) - 1, 2)
-            pieces += [text[a:b] for a, b in pairwise(cuts)]
+            done = 0
+            for first, last, choices in here:
+                if first > done:
+                    pieces.append(text[done:first])
+                place.append(len(pieces))
+                pieces.append(text[first:last])
+                start.append(first)
+                options.append(len(choices))
+                done = last
+            pieces.append(text[done:])
             sites += here
             owner += [row] * len(here)
             field += [index] * len(here)
@@ -97,8 +106,8 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
         tuple(sites),
         owners,
         np.array(field, dtype=np.int64),
-        np.array([site.start for site in sites], dtype=np.int64),
-        np.array([len(site.options) for site in sites], dtype=np.int64),
+        np.array(start, dtype=np.int64),
+        np.array(options, dtype=np.int64),
         np.bincount(owners, minlength=len(examples)).astype(np.int64),
         tuple(pieces),
         np.array(place, dtype=np.int64),

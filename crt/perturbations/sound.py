@@ -42,13 +42,16 @@ def readings() -> Readings:
 
 def sounds(tokens: Sequence[str]) -> list[tuple[str, ...]]:
     """Return for each word of a text, given all of its words, the toned syllable of each code point; "" if unknown."""
-    result = [_word(token) for token in tokens]
-    ambiguous = readings().ambiguous
-    for k, token in enumerate(tokens):
-        if not ambiguous.isdisjoint(token):
-            odd = _across(tokens, k)
-            result[k] = tuple(odd.get(char, sound) for char, sound in zip(token, result[k], strict=True))
-    return result
+    return [sounds_of(tokens, k) for k in range(len(tokens))]
+
+
+def sounds_of(tokens: Sequence[str], k: int) -> tuple[str, ...]:
+    """Return the same for word k alone."""
+    spoken = _word(tokens[k])
+    if readings().ambiguous.isdisjoint(tokens[k]):
+        return spoken
+    odd = _across(tokens, k)
+    return tuple(odd.get(char, sound) for char, sound in zip(tokens[k], spoken, strict=True))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from itertools import accumulate, repeat
+from itertools import accumulate
 
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.sound import sounds
+from crt.perturbations.sound import readings, sounds_of
 from crt.perturbations.text import tokens
 from crt.records import Site
 from crt.resources import Table
 
 Entries = Mapping[str, tuple[str, ...]]
+
+_Spots = tuple[tuple[int, int, tuple[str, ...]], ...]
+"""Start, end and options of each key in a word."""
 
 _site = partial(tuple.__new__, Site)  # Site(...) takes three times as long, and there are millions
 
@@ -28,23 +31,34 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
     entries = table.entries
     phrases = _phrases(entries)
     read = frozenset(key[0] for key in entries if key[1:2] == "/")
+    unsure = read & readings().ambiguous
     inside = lru_cache(maxsize=1 << 16)(partial(_inside, entries, _lengths(entries) if within else None, read))
+
+    @lru_cache(maxsize=1 << 16)
+    def alone(token: str) -> _Spots | None:
+        """Return the keys in a word; None if that depends on the words around it."""
+        if token in phrases or not unsure.isdisjoint(token):
+            return None
+        return inside(token, sounds_of([token], 0) if read else ())
 
     def find(text: str) -> tuple[Site, ...]:
         sites: list[Site] = []
         found = tokens(text)
         ends = set(accumulate(map(len, found))) if phrases else set()
         start = done = 0
-        for token, spoken in zip(found, sounds(found) if read else repeat(()), strict=False):
+        for k, token in enumerate(found):
             if start >= done:  # else it is part of a key of several words
-                for phrase in phrases.get(token, ()):
-                    if start + len(phrase) in ends and text.startswith(phrase, start):
-                        done = start + len(phrase)
-                        sites.append(_site((start, done, entries[phrase])))
-                        break
-                else:
-                    for a, b, options in inside(token, spoken):
-                        sites.append(_site((start + a, start + b, options)))
+                spots = alone(token)
+                if spots is None:
+                    for phrase in phrases.get(token, ()):
+                        if start + len(phrase) in ends and text.startswith(phrase, start):
+                            done = start + len(phrase)
+                            spots = ((0, len(phrase), entries[phrase]),)
+                            break
+                    else:
+                        spots = inside(token, sounds_of(found, k) if read else ())
+                for a, b, options in spots:
+                    sites.append(_site((start + a, start + b, options)))
             start += len(token)
         return tuple(sites)
 
@@ -53,8 +67,8 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
 
 def _inside(
     entries: Entries, lengths: Mapping[str, list[int]] | None, read: frozenset[str], word: str, spoken: tuple[str, ...]
-) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Return start, end and options of the keys in a word; without `lengths` only of the whole word."""
+) -> _Spots:
+    """Return the keys in a word; without `lengths` only of the whole word."""
     found, at = [], 0
     while at < len(word):
         end = at + 1
@@ -67,7 +81,7 @@ def _inside(
                 found.append((at, end, options))
                 break
         at = end
-    return found
+    return tuple(found)
 
 
 def _lengths(entries: Entries) -> dict[str, list[int]]:

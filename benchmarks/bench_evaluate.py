@@ -16,6 +16,7 @@ import torch
 import transformers
 
 from benchmarks.common import load, machine, show, timed
+from crt.catalogue import TASKS
 from crt.models import PredictOptions
 from crt.models.processes import start
 from crt.models.tiny import build_tiny
@@ -24,8 +25,7 @@ from crt.perturbations import PERTURBATIONS
 from crt.perturbations import load as load_perturbation
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import Input
-from crt.studies.benchmark import Answers
-from crt.tasks import TASKS
+from crt.studies.answers import Answers
 
 MAX_LENGTH, BATCH = 128, 32
 

@@ -28,8 +28,9 @@ from rapidfuzz.distance import Levenshtein
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.common import machine
+from crt.catalogue import TASKS
 from crt.resources import resource_dir
-from crt.tasks import TASKS, Source, load_split
+from crt.tasks import Source, load_split
 
 PROBS, SEEDS = (0.05, 0.15, 0.30), (13, 42, 100)
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from crt.catalogue import TASKS
 from crt.resources import resource_dir
-from crt.tasks import TASKS, Source, Split, load_split
+from crt.tasks import Source, Split, load_split
 
 
 def load(task: str, limit: int) -> Split:

@@ -20,8 +20,8 @@ class Row:
     """Values by column name."""
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Read a CSV, TSV, JSON-lines or Parquet file, as its suffix says.
+def read_rows(path: Path, suffix: str | None = None) -> list[Row]:
+    """Read a CSV, TSV, JSON-lines or Parquet file, as its suffix says, or the one that is given in its place.
 
     CSV is quoted with `"`; TSV has no quoting at all, as in the published Chinese data sets: with the default quoting
     of csv and pandas a text that starts with `"` swallows the lines after it. A byte-order mark and CRLF are accepted.
@@ -29,7 +29,7 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         DataError: the file is missing, empty, of another encoding or malformed; the message names the line.
     """
-    reader = READERS.get(path.suffix.lower())
+    reader = READERS.get((suffix or path.suffix).lower())
     if reader is None:
         raise DataError(f"{path}: cannot tell the format of '{path.suffix}'; known: {', '.join(READERS)}")
     if not path.is_file():
@@ -156,6 +156,7 @@ def _parquet(path: Path) -> Iterable[Row]:
 READERS: Mapping[str, Callable[[Path], Iterable[Row]]] = {
     ".csv": _csv,
     ".tsv": _tsv,
+    ".txt": _tsv,
     ".jsonl": _json_lines,
     ".json": _json_lines,
     ".parquet": _parquet,

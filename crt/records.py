@@ -21,6 +21,8 @@ class Example:
     """The fields as they stand in the data, unnormalised."""
     label: int
     """Index into the labels of the task."""
+    groups: tuple[str, ...] = ()
+    """Values of the group columns of the task, for a probing set."""
 
 
 class Site(NamedTuple):
@@ -102,13 +104,18 @@ class Prediction:
     """What a model says of n inputs; row i belongs to input i."""
 
     probabilities: NDArray[np.float32]
-    """float32[n, C]; rows sum to 1."""
+    """float32[n, C]; rows sum to 1, or are NaN where the model gave no answer."""
     tokens: NDArray[np.int64]
     """int64[n]: tokens seen by the model, special ones left out; 0 for a model without a tokenizer."""
     unknown: NDArray[np.int64]
     """int64[n]: those of `tokens` that are the unknown token."""
     truncated: NDArray[np.bool_]
     """bool[n]: the input was longer than the model reads."""
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """bool[n]: the model gave no answer."""
+        return np.asarray(np.isnan(self.probabilities).any(axis=1))
 
     def take(self, rows: NDArray[np.int64]) -> "Prediction":
         """Return the prediction of the given rows, in that order."""

@@ -9,9 +9,10 @@ import pandas as pd
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
+from crt.catalogue import Task
 from crt.errors import TrackingError
 from crt.records import TINY
-from crt.tasks import Task, slug
+from crt.tasks import slug
 
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 """Error codes of a model or an alias that is not there; any other code is a failure, not an answer."""

@@ -1,81 +1,20 @@
-"""The data sets: what their labels and fields are, where they come from, and their examples."""
+"""The data sets of the catalogue and of the user: their labels, their splits and their examples."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
 from crt import randomness
+from crt.catalogue import ALIASES, EMPTY, TASKS, Task
 from crt.errors import DataError, UnknownName, unknown
 from crt.reading import READERS, Row, read_hub, read_rows
 from crt.records import Example, Input
-from crt.resources import resource_dir
 
 HELD_OUT = 0.05
 """Share of the training texts that select the best epoch where validation is the split that is reported."""
-
-EMPTY = frozenset({""})
-"""How a missing label reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hub:
-    """Where a data set stands on the Hugging Face hub."""
-
-    repository: str
-    """Id of the data set."""
-    config: str | None = None
-    """Configuration within it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A classification data set."""
-
-    name: str
-    """Key of TASKS, or the name of the user's own file or folder."""
-    summary: str
-    """One line for the reference page."""
-    labels: tuple[str, ...]
-    """Label names in index order; empty where only the model knows them."""
-    fields: tuple[tuple[str, ...], ...]
-    """For each field of the input, the column names it goes by in the known sources."""
-    files: Mapping[str, str]
-    """File of each split, below `data_dir`."""
-    eval_split: str
-    """The split that is reported by default."""
-    codes: Mapping[str, str] = field(default_factory=dict)
-    """Other spellings of a label in the known sources."""
-    unlabelled: frozenset[str] = EMPTY | {"-", "-1"}
-    """Labels that stand for none."""
-    label_column: str = "label"
-    """Column of the label."""
-    id_columns: tuple[str, ...] = ()
-    """Columns that number the rows in a way that outlives dropped rows."""
-    hub: Hub | None = None
-    """The hub data set; without one the files are at hand."""
-    root: Path | None = None
-    """Folder of the files where it is fixed: built-in samples and the user's own data."""
-    licence: str = ""
-    """Licence of the data, as far as it is stated."""
-    citation: str = ""
-    """Whom to cite."""
-
-    @property
-    def registered_name(self) -> str:
-        """The name under which its checkpoints are registered."""
-        return "crt-" + self.name.replace("/", "-").replace(":", "-")
-
-    @property
-    def selects_on_validation(self) -> bool:
-        """Whether a validation split is free to choose the best epoch on."""
-        return "validation" in self.files and self.eval_split != "validation"
-
-    @property
-    def train_split(self) -> str:
-        """The split that the labels of the user's own data are collected from: `train`, or the only file there is."""
-        return "train" if "train" in self.files else next(iter(self.files))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,79 +55,6 @@ class Split:
             return self
         rows = randomness.smallest([example.id for example in self.examples], count, key="subset")
         return Split(self.task, self.name, tuple(self.examples[row] for row in rows), self.unlabelled)
-
-
-_NEWS = "story culture entertainment sports finance house car edu tech military travel world stock agriculture game"
-_NEWS_LABELS = tuple(f"news_{topic}" for topic in _NEWS.split())
-_NEWS_CODES = ["100", "101", "102", "103", "104", "106", "107", "108", "109", "110", "112", "113", "114", "115", "116"]
-_NLI_LABELS = ("neutral", "entailment", "contradiction")
-_CLUE = "Xu et al., CLUE: A Chinese Language Understanding Evaluation Benchmark, COLING 2020, arXiv 2004.05986"
-
-
-def _numbered(labels: Sequence[str]) -> dict[str, str]:
-    return {str(index): label for index, label in enumerate(labels)}
-
-
-TASKS: Mapping[str, Task] = {
-    task.name: task
-    for task in (
-        Task(
-            name="chnsenticorp",
-            summary="hotel, laptop and book reviews, 2 classes",
-            labels=("negative", "positive"),
-            fields=(("text_a", "text"),),
-            files={s: f"chnsenticorp/{f}.tsv" for s, f in (("train",) * 2, ("validation", "dev"), ("test",) * 2)},
-            eval_split="test",
-            codes=_numbered(("negative", "positive")),
-            hub=Hub("lansinuote/ChnSentiCorp"),
-            licence="none stated",
-            citation="Tan and Zhang, An empirical study of sentiment analysis for Chinese documents, "
-            "Expert Systems with Applications 34(4), 2008",
-        ),
-        Task(
-            name="tnews",
-            summary="news titles, 15 topics (CLUE TNEWS 1.1)",
-            labels=_NEWS_LABELS,
-            fields=(("sentence",),),
-            files={"train": "tnews/train.json", "validation": "tnews/dev.json", "test": "tnews/test.json"},
-            eval_split="validation",
-            codes=dict(zip(_NEWS_CODES, _NEWS_LABELS, strict=True)) | _numbered(_NEWS_LABELS),
-            id_columns=("idx",),
-            hub=Hub("clue/clue", "tnews"),
-            licence="none stated",
-            citation=_CLUE,
-        ),
-        Task(
-            name="ocnli",
-            summary="natural language inference on sentence pairs, 3 classes (CLUE OCNLI)",
-            labels=_NLI_LABELS,
-            fields=(("sentence1",), ("sentence2",)),
-            files={"train": "ocnli/train.50k.json", "validation": "ocnli/dev.json", "test": "ocnli/test.json"},
-            eval_split="validation",
-            codes=_numbered(_NLI_LABELS),
-            id_columns=("id", "idx"),
-            hub=Hub("clue/clue", "ocnli"),
-            licence="CC BY-NC 2.0",
-            citation="Hu et al., OCNLI: Original Chinese Natural Language Inference, Findings of EMNLP 2020, "
-            "arXiv 2010.05444",
-        ),
-        Task(
-            name="sample",
-            summary="built-in reviews of everyday things, 2 classes, written for this project",
-            labels=("negative", "positive"),
-            fields=(("text",),),
-            files={s: f"sample/{f}.tsv" for s, f in (("train",) * 2, ("validation", "dev"), ("test",) * 2)},
-            eval_split="test",
-            codes=_numbered(("negative", "positive")),
-            root=resource_dir() / "samples",
-            licence="CC0-1.0",
-        ),
-    )
-}
-"""The data sets by name."""
-
-ALIASES: Mapping[str, str] = {"chsenticorp": "chnsenticorp"}
-"""Other spellings of a name in TASKS."""
 
 
 def find_task(name: str, *, text: str = "text", text_pair: str | None = None, label: str = "label") -> Task:
@@ -279,14 +145,18 @@ def load_split(task: Task, split: str, source: Source) -> Split:
             raise DataError(f"{row.where}: label '{label}' is none of the {len(index)} labels of {task.name} ({names})")
         number_in_source = next((row.values[c] for c in task.id_columns if c in row.values), number)
         inputs = tuple(_field(task, row, columns) for columns in task.fields)
-        examples.append(Example(f"{task.name}/{split}/{number_in_source}", inputs, index[label]))
+        groups = tuple(_field(task, row, (column,)) for column in task.group_columns)
+        examples.append(Example(f"{task.name}/{split}/{number_in_source}", inputs, index[label], groups))
     if not examples:
         raise DataError(
             f"{task.name}: the {unlabelled:,} rows of '{split}' have no labels; "
             f"ask for another split ({', '.join(s for s in task.files if s != split)})"
         )
-    if len({example.id for example in examples}) < len(examples):
-        raise DataError(f"{task.name}, split '{split}': column {' or '.join(task.id_columns)} repeats a value")
+    twice = [id_ for id_, count in Counter(example.id for example in examples).items() if count > 1]
+    if twice:
+        raise DataError(
+            f"{task.name}, split '{split}': column {' or '.join(task.id_columns)} repeats '{twice[0].rpartition('/')[2]}'"
+        )
     return Split(task.name, split, tuple(examples), unlabelled)
 
 
@@ -299,10 +169,14 @@ def check_split(task: Task, split: str, source: Source) -> None:
     if split not in task.files:
         raise DataError(f"{task.name} has no split '{split}'; it has {', '.join(task.files)}")
     root = task.root or source.data_dir
+    if root is None and task.hub is None:
+        raise DataError(
+            f"{task.name} is on no hub that could be read; give data_dir=FOLDER, which holds {task.files[split]}"
+        )
     if root is not None and not (root / task.files[split]).is_file():
         raise DataError(
-            f"{root / task.files[split]}: no such file; data_dir must be the folder that holds chnsenticorp/, ocnli/ "
-            "and tnews/ in their published formats"
+            f"{root / task.files[split]}: no such file; data_dir must be the folder that holds chnsenticorp/, ocnli/, "
+            "tnews/, hans/ and chinese_nli_probing/ in their published formats"
         )
 
 

@@ -25,10 +25,10 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking.context.registry import resolve_tags
 
 from crt import registry
+from crt.catalogue import Task
 from crt.errors import CrtError, TrackingError
 from crt.records import RULE, CellRecord, ResolvedModel
 from crt.studies.grid import format_prob
-from crt.tasks import Task
 
 log = logging.getLogger(__name__)
 

@@ -90,7 +90,7 @@ def _perturbations() -> Iterator[str]:
 
 
 def _tasks() -> Iterator[str]:
-    from crt.tasks import ALIASES, TASKS
+    from crt.catalogue import ALIASES, TASKS
 
     also = {name: [alias for alias, known in ALIASES.items() if known == name] for name in TASKS}
     yield TASKS_TEXT

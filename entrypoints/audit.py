@@ -76,7 +76,7 @@ def _score(o: dict[str, Any]) -> None:
 
     scores = audit.score(Path(o["key"] or o["output_dir"] / audit.KEY), [Path(file) for file in o["sheets"]])
     audit.publish(scores, o["output_dir"])
-    click.echo(f"{audit.markdown(scores)}\nscores: {o['output_dir'] / audit.SCORES}.csv and .md")
+    click.echo(f"{audit.score_table(scores)}\nscores: {o['output_dir'] / audit.SCORES}.csv and .md")
 
 
 if __name__ == "__main__":

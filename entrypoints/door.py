@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 import click
 
+from crt.catalogue import Task
 from crt.errors import CrtError, DataError
-from crt.tasks import Source, Task
+from crt.tasks import Source
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

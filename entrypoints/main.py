@@ -13,12 +13,13 @@ from entrypoints.door import OUTPUT, door, option, tracked, ui_command
 @door
 def main(**o: Any) -> None:
     """Train a tiny BERT on the built-in reviews, measure it and the rule classifier, and compare the two."""
+    from crt.catalogue import TASKS
     from crt.models import PredictOptions
     from crt.models.training import TrainOptions
     from crt.records import RULE
     from crt.studies import benchmark, compare, results, train
     from crt.studies.grid import Grid
-    from crt.tasks import TASKS, Source
+    from crt.tasks import Source
 
     results.check_output(o["output_dir"])
     predict = PredictOptions(max_length=64)

@@ -63,9 +63,10 @@ def _texts(arguments: tuple[str, ...], text: str | None, file: str | None) -> It
 
 
 def _listing(loaded: list[Any]) -> str:
+    from crt.catalogue import TASKS
     from crt.reporting.preview import reach
     from crt.resources import resource_dir
-    from crt.tasks import TASKS, Source, load_split
+    from crt.tasks import Source, load_split
 
     reviews = load_split(TASKS["sample"], "test", Source(resource_dir() / "samples")).examples
     lines = [f"{'perturbation':<15}{'keys':>6}{'options':>9}{'texts':>7}{'sites':>7}"]

@@ -64,9 +64,10 @@ def tiny_checkpoint(tmp_path_factory, accelerator):
 
 def train_tiny(task, folder, accelerator, **options):
     """Train a tiny BERT on sample rows with the real loop; return its folder."""
+    from crt.catalogue import TASKS
     from crt.models import PredictOptions
     from crt.models.training import TrainOptions, train
-    from crt.tasks import TASKS, Source, load_training
+    from crt.tasks import Source, load_training
 
     split, selection = load_training(TASKS[task], Source(SAMPLES))
     recipe = {"model": "tiny", "learning_rate": 1e-3, "predict": PredictOptions(max_length=64), **options}

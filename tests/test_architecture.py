@@ -32,7 +32,9 @@ VALUES = "numpy pandas opencc jieba rjieba rapidfuzz scipy"
 LAYERS = {
     "root": Layer(("crt",), ""),
     "ground": Layer(("crt.errors", "crt.randomness", "crt.records"), "ground", "numpy"),
-    "reading": Layer(("crt.reading", "crt.resources", "crt.tasks"), "ground reading", "", "datasets pandas"),
+    "reading": Layer(
+        ("crt.catalogue", "crt.reading", "crt.resources", "crt.tasks"), "ground reading", "", "datasets pandas"
+    ),
     "values": Layer(
         (
             "crt.perturbations.",
@@ -56,7 +58,17 @@ LAYERS = {
     "studies": Layer(
         tuple(
             f"crt.studies.{name}"
-            for name in ("audit", "baselines", "benchmark", "compare", "outcomes", "results", "train")
+            for name in [
+                "answers",
+                "audit",
+                "baselines",
+                "benchmark",
+                "compare",
+                "heuristics",
+                "outcomes",
+                "results",
+                "train",
+            ]
         ),
         "ground reading values models tracking figures studies",
         VALUES,
@@ -174,7 +186,7 @@ def test_values_have_no_circles():
     assert len(list(TopologicalSorter(graph).static_order())) == len(values)
 
 
-SHARED = {"crt.studies", "crt.studies.grid", "crt.studies.outcomes", "crt.studies.results"}
+SHARED = {"crt.studies"} | {f"crt.studies.{name}" for name in ("answers", "grid", "outcomes", "results")}
 """What the experiments have in common."""
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from crt.catalogue import TASKS
 from crt.perturbations import PERTURBATIONS
 from crt.perturbations.engine import SiteFinder
 from crt.records import Site
 from crt.resources import load_table
 from crt.scoring.metrics import METRICS
-from crt.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import PROPERTY
 
+from crt.catalogue import TASKS
 from crt.errors import DataError, UnknownName
 from crt.randomness import base, uniforms
 from crt.records import Example
 from crt.resources import resource_dir
-from crt.tasks import TASKS, Source, Split, find_task, labels_of, load_split, load_training, seen_in_training
+from crt.tasks import Source, Split, find_task, labels_of, load_split, load_training, seen_in_training
 
 SAMPLES = Source(data_dir=resource_dir() / "samples")
 REAL = Source(data_dir=Path(__file__).parents[2] / "shared/data")

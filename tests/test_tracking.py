@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from crt import registry
+from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.models import PredictOptions, load_predictor
 from crt.records import Cell, CellRecord
-from crt.tasks import TASKS
 from crt.tracking import open_run, read_cells
 
 TASK = TASKS["tnews"]

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
+from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.records import RULE, TINY, Input, Prediction
-from crt.tasks import Task, slug
+from crt.tasks import slug
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -47,7 +50,8 @@ class Predictor(Protocol):
     def predict(self, inputs: Sequence[Input]) -> Prediction:
         """Return float32[n, C] probabilities that sum to 1; row i belongs to `inputs[i]`.
 
-        Every process gets the whole result. The inputs should be distinct.
+        Every process gets the whole result. The inputs should be distinct. A row of NaN is an input for which the
+        model gave no answer; `predict_all` refuses those.
         """
         ...
 
@@ -87,6 +91,22 @@ def load_predictor(spec: str, task: Task, accelerator: "Accelerator", options: P
     from crt.models.transformer import load_transformer
 
     return load_transformer(spec, task, accelerator, options)
+
+
+def predict_all(predictor: Predictor, inputs: Sequence[Input]) -> Prediction:
+    """Predict inputs, every one of which must get an answer.
+
+    Raises:
+        ModelError: the model gave none for some of them; the message shows the first.
+    """
+    prediction = predictor.predict(inputs)
+    failed = np.flatnonzero(prediction.failed)
+    if len(failed):
+        raise ModelError(
+            f"model {predictor.name} gives no answer (NaN or infinity) for {len(failed):,} of {len(inputs):,} inputs, "
+            f"the first of them {inputs[failed[0]]!r}; try precision=fp32"
+        )
+    return prediction
 
 
 def match_labels(

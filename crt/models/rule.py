@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.records import Input, Prediction
 from crt.resources import file_sha256, read_json, resource_dir
-from crt.tasks import Task
 
 RULES: Mapping[str, str] = {"chnsenticorp": "sentiment", "sample": "sentiment", "tnews": "tnews", "ocnli": "ocnli"}
 """File in `resources/rules` for each task."""

@@ -19,8 +19,9 @@ from accelerate.utils import set_seed
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, get_linear_schedule_with_warmup
 
+from crt.catalogue import Task
 from crt.errors import ModelError
-from crt.models import PredictOptions
+from crt.models import PredictOptions, predict_all
 from crt.models.tiny import build_tiny
 from crt.models.transformer import (
     MAX_LENGTH,
@@ -33,7 +34,7 @@ from crt.models.transformer import (
 )
 from crt.records import RULE, TINY
 from crt.scoring.metrics import accuracy, macro_f1
-from crt.tasks import Split, Task
+from crt.tasks import Split
 
 SELECTION_METRICS = {"accuracy": accuracy, "macro_f1": macro_f1}
 """What the best epoch may be chosen by."""
@@ -296,7 +297,7 @@ def _select(predictor: TransformerClassifier, selection: Split) -> dict[str, flo
     gold = np.array([example.label for example in selection.examples], dtype=np.int64)
     unique = list(dict.fromkeys(example.input for example in selection.examples))
     row = {value: index for index, value in enumerate(unique)}
-    labels = predictor.predict(unique).probabilities.argmax(axis=1)
+    labels = predict_all(predictor, unique).probabilities.argmax(axis=1)
     predicted = labels[[row[example.input] for example in selection.examples]].astype(np.int64)
     scores = {name: metric(gold=gold, predicted=predicted) for name, metric in SELECTION_METRICS.items()}
     return {name: value for name, value in scores.items() if value is not None}

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.models import BASELINES, PredictOptions, is_folder, match_labels
 from crt.models.processes import gather, precision_of
 from crt.records import RULE, Input, Prediction
-from crt.tasks import Task
 
 log = logging.getLogger(__name__)
 
@@ -123,12 +123,7 @@ class TransformerClassifier:
                 said = time.monotonic()
         for rows, values in gather(mine) if world > 1 else mine:
             probabilities[rows] = values
-        bad = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))
-        if len(bad):
-            raise ModelError(
-                f"model {self.name} gives no number (NaN or infinity) for {len(bad):,} of {len(inputs):,} inputs, "
-                f"the first of them {inputs[bad[0]]!r}; try precision=fp32"
-            )
+        probabilities[~np.isfinite(probabilities).all(axis=1)] = np.nan
         return Prediction(probabilities, encoded.tokens, encoded.unknown, encoded.truncated)
 
     @torch.inference_mode()

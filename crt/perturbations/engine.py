@@ -86,16 +86,16 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
                     found[text] = finder(text)
                 here = found[text]
             done = 0
-            for first, last, choices in here:
+            for first, last, _ in here:
                 if first > done:
                     pieces.append(text[done:first])
                 place.append(len(pieces))
                 pieces.append(text[first:last])
-                start.append(first)
-                options.append(len(choices))
                 done = last
             pieces.append(text[done:])
             sites += here
+            start += [site[0] for site in here]
+            options += [len(site[2]) for site in here]
             owner += [row] * len(here)
             field += [index] * len(here)
             begins.append(len(pieces))

@@ -24,6 +24,8 @@ class Readings:
     """The characters that have several."""
     phrases: Mapping[str, Mapping[str, str]]
     """For each phrase the sounds of those characters in it that may be read otherwise elsewhere."""
+    moved: frozenset[str]
+    """The characters that some phrase says the sound of."""
 
 
 @cache
@@ -37,7 +39,7 @@ def readings() -> Readings:
         char, sound = key.split("/")
         for phrase in joined.split(" "):
             phrases.setdefault(phrase, {})[char] = sound
-    return Readings(main, ambiguous, phrases)
+    return Readings(main, ambiguous, phrases, frozenset(char for odd in phrases.values() for char in odd))
 
 
 def sounds(tokens: Sequence[str]) -> list[tuple[str, ...]]:
@@ -59,6 +61,8 @@ def _word(word: str) -> tuple[str, ...]:
     """Return the sounds of a word; the longest phrases in it decide, from left to right."""
     known = readings()
     result = [known.main.get(char, "") for char in word]
+    if known.moved.isdisjoint(word):
+        return tuple(result)
     at = 0
     while at < len(word):
         for length in range(min(LONGEST_PHRASE, len(word) - at), 1, -1):

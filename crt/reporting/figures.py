@@ -1,4 +1,4 @@
-"""Figures: how a metric moves with the dose."""
+"""Figures: how a metric moves with the dose, and how groups compare."""
 
 from pathlib import Path
 
@@ -70,6 +70,34 @@ def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
     handles, labels = next((a.get_legend_handles_labels() for a in panels.flat if a.lines), ([], []))
     title = f"{METRICS[metric].better} is better"
     figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False, title=title, title_fontsize=8)
+    return figure
+
+
+def group_bars(table: pd.DataFrame, title: str) -> Figure:
+    """Draw the accuracy within the coarsest groups, a bar for each gold label, collapsed to two, and the chance line.
+
+    Args:
+        table: columns level, group, rule, gold and accuracy, coarsest level first.
+        title: what was measured.
+    """
+    rows = table[(table["rule"] == "collapsed") & (table["level"] == table["level"].iloc[0])]
+    groups, golds = list(dict.fromkeys(rows["group"])), list(dict.fromkeys(rows["gold"]))
+    figure = Figure(figsize=(1.6 * len(groups) + 2.2, 2.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    for number, gold in enumerate(golds):
+        values = rows[rows["gold"] == gold].set_index("group")["accuracy"].reindex(groups)
+        places = [place + 0.36 * (number - (len(golds) - 1) / 2) for place in range(len(groups))]
+        bars = axes.bar(places, 100 * values, 0.34, label=f"gold: {gold}", color=COLOURS[number])
+        axes.bar_label(bars, [f"{100 * value:.0f}" for value in values], fontsize=8, padding=1)
+    axes.axhline(50, color="0.4", linewidth=0.8, linestyle="--", label="chance")
+    axes.set_xticks(range(len(groups)), [name.replace("_", " ") for name in groups], fontsize=8)
+    axes.set_ylim(0, 108)
+    axes.set_ylabel("accuracy (%)", fontsize=8)
+    axes.tick_params(axis="y", labelsize=8)
+    axes.set_title(title, fontsize=9, parse_math=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3)
     return figure
 
 

@@ -3,6 +3,7 @@
 All functions take stored cells as `tracking.cell_frame` gives them: one row a cell, keys, params and metrics as columns.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +76,12 @@ def mean_std(mean: float | None, std: float | None, *, scale: float = 1.0, digit
     return f"{text}±{std * scale:.{digits}f}"
 
 
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
+    """Return a table in Markdown, whose first `texts` columns are set flush left and the others flush right."""
+    align = ["---"] * texts + ["---:"] * (len(header) - texts)
+    return "".join(f"| {' | '.join(line)} |\n" for line in [header, align, *rows])
+
+
 @dataclass(frozen=True, slots=True)
 class PaperTable:
     """A table for a paper: the metric in percent, a row for each data set, model and prob."""
@@ -102,9 +109,8 @@ class PaperTable:
             [f"**{_md(v)}**" if (r, c) in self.best else _md(v) for c, v in enumerate(row)]
             for r, row in enumerate(self.rows)
         ]
-        align = ["---"] * 2 + ["---:"] * (len(self.header) - 2)
-        lines = [" | ".join(row) for row in [[_md(h) for h in self.header], align, *rows]]
-        return "".join(f"| {line} |\n" for line in lines) + f"\n{_md(self.caption)}\n\n`{self.signature}`\n"
+        table = markdown([_md(h) for h in self.header], rows, texts=2)
+        return f"{table}\n{_md(self.caption)}\n\n`{self.signature}`\n"
 
     def latex(self) -> str:
         """Return the table in LaTeX (package booktabs), best values bold."""

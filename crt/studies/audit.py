@@ -21,7 +21,7 @@ from crt.perturbations.engine import find_sites, perturb_all
 from crt.randomness import base, smallest
 from crt.reading import Row, read_rows
 from crt.records import Example, Input
-from crt.reporting.table import in_order, mean_std
+from crt.reporting.table import in_order, markdown, mean_std
 from crt.studies.grid import format_prob
 
 log = logging.getLogger(__name__)
@@ -250,18 +250,17 @@ def cohen_kappa(first: pd.Series, second: pd.Series) -> float:
     return float((observed - expected) / (1 - expected)) if expected < 1 else np.nan  # no answers: NaN < 1 is false
 
 
-def markdown(scores: pd.DataFrame) -> str:
+def score_table(scores: pd.DataFrame) -> str:
     """Return the scores in Markdown; what is undefined is a dash."""
     rows = [
         [str(name), str(pairs), *(mean_std(value, None, digits=2) for value in values)]
         for name, pairs, *values in scores.itertuples(index=False)
     ]
-    align = ["---"] + ["---:"] * (len(scores.columns) - 1)
-    return "".join(f"| {' | '.join(line)} |\n" for line in [list(scores.columns), align, *rows])
+    return markdown(list(scores.columns), rows)
 
 
 def publish(scores: pd.DataFrame, folder: Path) -> None:
     """Write the scores into a folder, as CSV and Markdown."""
     folder.mkdir(parents=True, exist_ok=True)
     scores.to_csv(folder / f"{SCORES}.csv", index=False, lineterminator="\n")
-    (folder / f"{SCORES}.md").write_text(markdown(scores), encoding="utf-8")
+    (folder / f"{SCORES}.md").write_text(score_table(scores), encoding="utf-8")

@@ -7,19 +7,19 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from crt import SCORING_VERSION
+from crt.catalogue import Task
 from crt.errors import DataError, ModelError
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.perturbations import Loaded, load
 from crt.perturbations.engine import find_sites, perturb_all
-from crt.records import CLEAN, Cell, CellRecord, Input, Prediction, ResolvedModel
+from crt.records import CLEAN, Cell, CellRecord, Input, ResolvedModel
 from crt.scoring.metrics import CLEAN_METRICS, score
+from crt.studies.answers import Answers
 from crt.studies.grid import Grid, fingerprint
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
-from crt.tasks import Source, Split, Task, check_split, labels_of, load_split, seen_in_training
+from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -218,27 +218,6 @@ def _measure(group: Group, grid: Grid, loaded: Sequence[Loaded], pending: dict[C
                 outcome_columns(outcome),
                 modified=table is not None and table.modified,
             )
-
-
-class Answers:
-    """Predictions by input: each distinct input is predicted once."""
-
-    def __init__(self, predictor: Predictor, inputs: Sequence[Input], known: "Answers | None" = None) -> None:
-        """Predict the inputs that are not known yet."""
-        self.predictor = predictor
-        self.rows: dict[Input, int] = dict(known.rows) if known else {}
-        fresh = list(dict.fromkeys(value for value in inputs if value not in self.rows))
-        self.rows |= {value: row for row, value in enumerate(fresh, start=len(self.rows))}
-        predicted = predictor.predict(fresh)
-        self.predictions: Prediction = known.predictions.join(predicted) if known else predicted
-
-    def extended(self, inputs: Sequence[Input]) -> "Answers":
-        """Return answers to these inputs too; this object stays as it is."""
-        return Answers(self.predictor, inputs, self)
-
-    def of(self, inputs: Sequence[Input]) -> Prediction:
-        """Return the predictions of the inputs, in their order."""
-        return self.predictions.take(np.fromiter((self.rows[value] for value in inputs), np.int64, len(inputs)))
 
 
 def _params(group: Group, grid: Grid, loaded: Loaded | None) -> dict[str, str]:

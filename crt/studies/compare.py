@@ -2,7 +2,6 @@
 
 import logging
 import shlex
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from crt import __version__
 from crt.errors import TrackingError
 from crt.records import CLEAN
 from crt.reporting.table import PaperTable, detail_table, headline, paper_table, summary_table
-from crt.studies.results import move_files
+from crt.studies.results import staged
 
 if TYPE_CHECKING:
     from crt.tracking import MlflowTracker
@@ -162,8 +161,7 @@ def publish(tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, figu
     mark = signature(cells)
     summary = summary_table(cells)
     tables = tuple(paper_table(cells, metric, mark) for metric in METRICS)
-    with tempfile.TemporaryDirectory() as temporary:
-        staging = Path(temporary)
+    with staged(tracker, folder) as staging:
         detail_table(cells).to_csv(staging / "cells.csv", index=False, lineterminator="\n")
         summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
         for table in tables:
@@ -175,8 +173,6 @@ def publish(tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, figu
             from crt.reporting.figures import write_figures
 
             write_figures(summary, staging, ".svg", ".png")
-        tracker.log_folder(staging)
-        move_files(staging, folder)
     tracker.log_tags({"crt.signature": mark})
     tracker.log_note(tables[0].markdown())
     for (model, dataset), group in cells.groupby(["model", "dataset"]):

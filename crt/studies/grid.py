@@ -9,12 +9,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from crt import SCORING_VERSION
+from crt.catalogue import Task
 from crt.errors import CrtError, GridError, unknown
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell
 from crt.resources import manifest
-from crt.tasks import Task, find_task
+from crt.tasks import find_task
 
 DEFAULT_PROBS = (0.05, 0.15, 0.30)
 DEFAULT_SEEDS = (13, 42, 100)

@@ -2,7 +2,8 @@
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,7 @@ def publish(tracker: "MlflowTracker", keys: Sequence[str], folder: Path, *, figu
         figures: draw them.
     """
     cells = tracker.cells(keys)
-    with tempfile.TemporaryDirectory() as temporary:
-        staging = Path(temporary)
+    with staged(tracker, folder) as staging:
         detail_table(cells).to_csv(staging / "robustness_results_multi.csv", index=False, lineterminator="\n")
         summary = summary_table(cells)
         summary.to_csv(staging / "robustness_summary_multi.csv", index=False, lineterminator="\n")
@@ -38,11 +38,24 @@ def publish(tracker: "MlflowTracker", keys: Sequence[str], folder: Path, *, figu
             from crt.reporting.figures import write_figures
 
             write_figures(summary, staging, ".svg")
-        tracker.log_folder(staging)
-        move_files(staging, folder)
     if len(cells[["model", "dataset"]].drop_duplicates()) == 1:
         tracker.log_metrics(headline(cells))
     return cells
+
+
+@contextmanager
+def staged(tracker: "MlflowTracker", folder: Path) -> Iterator[Path]:
+    """Give a folder to write files into; when all are whole they go to the run and into the user's folder.
+
+    Args:
+        tracker: of the run.
+        folder: made if it does not exist.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        staging = Path(temporary)
+        yield staging
+        tracker.log_folder(staging)
+        move_files(staging, folder)
 
 
 def check_output(folder: Path) -> None:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crt.catalogue import Task
 from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, train
-from crt.tasks import Source, Split, Task, labels_of, load_training
+from crt.tasks import Source, Split, labels_of, load_training
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from conftest import SAMPLES
 
+from crt.catalogue import TASKS
 from crt.errors import ModelError
 from crt.models.rule import RULES, load_rule
-from crt.tasks import TASKS, Source, find_task, load_split
+from crt.tasks import Source, find_task, load_split
 
 
 def label(task, *fields):

@@ -8,10 +8,11 @@ import torch
 from conftest import SAMPLES, train_tiny
 from safetensors.torch import load_file
 
+from crt.catalogue import TASKS
 from crt.errors import ModelError
 from crt.models import PredictOptions
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, _Loop, _new_model, train
-from crt.tasks import TASKS, Source, load_training
+from crt.tasks import Source, load_training
 
 TASK = TASKS["chnsenticorp"]
 

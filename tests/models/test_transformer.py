@@ -10,10 +10,10 @@ import torch
 from conftest import train_tiny
 from safetensors.torch import load_file, save_file
 
+from crt.catalogue import TASKS
 from crt.errors import ModelError
-from crt.models import PredictOptions, load_predictor, match_labels
+from crt.models import PredictOptions, load_predictor, match_labels, predict_all
 from crt.models.transformer import encode, plan_batches
-from crt.tasks import TASKS
 
 OPTIONS = PredictOptions(max_length=64)
 TITLES = [
@@ -160,7 +160,7 @@ def test_weights_that_are_no_numbers(copy, accelerator):
     weights["classifier.bias"][0] = float("nan")
     save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"NaN or infinity\) for 1 of 1 inputs, the first of them \('高考',\)"):
-        load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS).predict([("高考",)])
+        predict_all(load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS), [("高考",)])
 
 
 def test_unknown_hub_id(accelerator):

@@ -8,9 +8,10 @@ import rjieba
 from hypothesis import given
 from strategies import PROPERTY, clean_texts, loaded
 
+from crt.catalogue import TASKS
 from crt.perturbations.sound import readings, sounds
 from crt.perturbations.text import tokens, words
-from crt.tasks import TASKS, Source, load_split
+from crt.tasks import Source, load_split
 
 REAL = Source(Path(__file__).parents[3] / "shared/data")
 CASES = [

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from strategies import loaded
 
+from crt.catalogue import TASKS
 from crt.perturbations.engine import find_sites
 from crt.perturbations.text import HAN
 from crt.records import Example
-from crt.tasks import TASKS, Source, load_split
+from crt.tasks import Source, load_split
 
 REAL = Source(Path(__file__).parents[3] / "shared/data")
 pytestmark = pytest.mark.skipif(not REAL.data_dir.is_dir(), reason="the published data are not at hand")

@@ -179,7 +179,7 @@ def scored(tmp_path):
 
 def test_one_reader(scored):
     """With one reader there are the shares of yes among what was answered, and no kappa."""
-    assert audit.markdown(scored(FIRST)) == (
+    assert audit.score_table(scored(FIRST)) == (
         "| perturbation | pairs | same_label | would_write | readable |\n"
         "| --- | ---: | ---: | ---: | ---: |\n"
         "| shape | 2 | 0.50 | 1.00 | 1.00 |\n"
@@ -209,9 +209,9 @@ def test_two_readers(scored):
 
 def test_undefined_is_a_dash(scored):
     """A perturbation that nobody judged has no share, and a kappa that is undefined is no 0."""
-    lines = audit.markdown(scored("1,x,y,no,,,draw-1\n2,,,,,,draw-1\n3,,,,,,draw-1\n4,,,,,,draw-1\n", SECOND))
+    lines = audit.score_table(scored("1,x,y,no,,,draw-1\n2,,,,,,draw-1\n3,,,,,,draw-1\n4,,,,,,draw-1\n", SECOND))
     assert "| space | 1 | 0.50 | 0.00 | 1.00 | 0.00 | – | – |" in lines
-    lines = audit.markdown(scored("1,x,y,no,,,draw-1\n2,,,,,,draw-1\n3,,,,,,draw-1\n4,,,,,,draw-1\n"))
+    lines = audit.score_table(scored("1,x,y,no,,,draw-1\n2,,,,,,draw-1\n3,,,,,,draw-1\n4,,,,,,draw-1\n"))
     assert "| shape | 0 | – | – | – |" in lines
 
 

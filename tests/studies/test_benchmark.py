@@ -9,13 +9,15 @@ import pandas as pd
 import pytest
 from conftest import SAMPLES, train_tiny
 
+from crt.catalogue import TASKS
 from crt.errors import DataError, GridError, ModelError, TrackingError
 from crt.models import PredictOptions
 from crt.records import CLEAN, Prediction
 from crt.reporting.table import detail_table
-from crt.studies import benchmark, compare, results
+from crt.studies import benchmark
+from crt.studies.answers import Answers, compare, results
 from crt.studies.grid import Grid
-from crt.tasks import TASKS, Source
+from crt.tasks import Source
 from crt.tracking import MlflowTracker, open_run, read_cells
 
 OPTIONS = PredictOptions(max_length=64)
@@ -135,7 +137,7 @@ def test_each_input_is_predicted_once():
             return Prediction(probabilities, zeros, zeros, zeros.astype(bool))
 
     inputs = [("甲",), ("乙",), ("甲",)]
-    answers = benchmark.Answers(Counting(), inputs)
+    answers = Answers(Counting(), inputs)
     more = answers.extended([("甲",), ("丙",), ("丙",)])
     assert seen == [("甲",), ("乙",), ("丙",)]
     assert len(more.of([("丙",), ("甲",), ("丙",)]).probabilities) == 3

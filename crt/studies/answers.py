@@ -1,0 +1,29 @@
+"""What a model says, asked once."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crt.models import Predictor, predict_all
+from crt.records import Input, Prediction
+
+
+class Answers:
+    """Predictions by input: each distinct input is predicted once."""
+
+    def __init__(self, predictor: Predictor, inputs: Sequence[Input], known: "Answers | None" = None) -> None:
+        """Predict the inputs that are not known yet."""
+        self.predictor = predictor
+        self.rows: dict[Input, int] = dict(known.rows) if known else {}
+        fresh = list(dict.fromkeys(value for value in inputs if value not in self.rows))
+        self.rows |= {value: row for row, value in enumerate(fresh, start=len(self.rows))}
+        predicted = predict_all(predictor, fresh)
+        self.predictions: Prediction = known.predictions.join(predicted) if known else predicted
+
+    def extended(self, inputs: Sequence[Input]) -> "Answers":
+        """Return answers to these inputs too; this object stays as it is."""
+        return Answers(self.predictor, inputs, self)
+
+    def of(self, inputs: Sequence[Input]) -> Prediction:
+        """Return the predictions of the inputs, in their order."""
+        return self.predictions.take(np.fromiter((self.rows[value] for value in inputs), np.int64, len(inputs)))

@@ -150,6 +150,29 @@ class MlflowTracker:
             text = Path(path).read_text(encoding="utf-8", errors="surrogatepass")
         return [json.loads(line) for line in text.split("\n") if line]
 
+    def stored(self, run_id: str, kind: str) -> dict[str, str]:
+        """Return the params of a finished run of a kind.
+
+        Raises:
+            TrackingError: there is no such run, or it is of another kind.
+        """
+        try:
+            run = self.client.get_run(run_id)
+        except MlflowException as error:
+            raise TrackingError(
+                f"there is no run '{run_id}' in {without_password(mlflow.get_tracking_uri())}"
+            ) from error
+        if run.data.tags.get(KIND) != kind or run.info.status != "FINISHED":
+            found = f"{run.data.tags.get(KIND) or 'foreign'}, {run.info.status}"
+            raise TrackingError(f"run {run_id} is no finished run of {kind} ({found})")
+        return dict(run.data.params)
+
+    def table(self, run_id: str, name: str) -> pd.DataFrame:
+        """Return a CSV artifact of a run; an empty cell is an empty text."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = self.client.download_artifacts(run_id, name, folder)
+            return pd.read_csv(path, keep_default_na=False, encoding="utf-8-sig")
+
     def resolve(self, spec: str, task: Task) -> ResolvedModel:
         """Return the model that a spec stands for; an empty one is the best that is registered for the task, else `rule`.
 

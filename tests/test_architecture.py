@@ -33,7 +33,10 @@ LAYERS = {
     "root": Layer(("crt",), ""),
     "ground": Layer(("crt.errors", "crt.randomness", "crt.records"), "ground", "numpy"),
     "reading": Layer(
-        ("crt.catalogue", "crt.reading", "crt.resources", "crt.tasks"), "ground reading", "", "datasets pandas"
+        ("crt.catalogue", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
+        "ground reading",
+        "",
+        "datasets pandas",
     ),
     "values": Layer(
         (
@@ -62,8 +65,10 @@ LAYERS = {
                 "answers",
                 "audit",
                 "baselines",
+                "behaviour",
                 "benchmark",
                 "compare",
+                "detection",
                 "heuristics",
                 "outcomes",
                 "results",

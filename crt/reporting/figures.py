@@ -101,6 +101,32 @@ def group_bars(table: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
+def pass_bars(rates: pd.DataFrame, title: str) -> Figure:
+    """Draw the pass rate of each capability of a behaviour suite, with passed/total beside the bar.
+
+    Args:
+        rates: from `pass_rates`, by capability.
+        title: what was tested.
+    """
+    rows = rates[rates["total"] > 0].iloc[::-1]
+    figure = Figure(figsize=(5.2, 0.27 * len(rows) + 0.9), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    bars = axes.barh([str(name) for name in rows.iloc[:, 0]], 100 * rows["pass_rate"], 0.7, color=COLOURS[0])
+    axes.bar_label(
+        bars, [f"{p}/{t}" for p, t in zip(rows["passed"], rows["total"], strict=True)], fontsize=8, padding=3
+    )
+    axes.set_xlim(0, 112)
+    axes.set_xticks(range(0, 101, 25))
+    axes.set_xlabel("passed (%)", fontsize=8)
+    axes.tick_params(labelsize=8)
+    axes.grid(axis="x", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(title, fontsize=9, parse_math=False)
+    return figure
+
+
 def write_figures(summary: pd.DataFrame, folder: Path, *suffixes: str) -> None:
     """Draw each of FIGURES and write it once for each suffix, like `.svg`."""
     for metric, stem in FIGURES.items():

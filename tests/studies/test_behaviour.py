@@ -1,0 +1,97 @@
+"""The behaviour study: the documented example, a real model on every suite, and regressions between two runs."""
+
+import mlflow
+import pandas as pd
+import pytest
+
+from crt.catalogue import TASKS
+from crt.models import PredictOptions
+from crt.perturbations import load
+from crt.studies import behaviour
+from crt.suites import load_suite, suite_path
+from crt.tasks import Source
+
+FOUR = """id,type,original,changed,before_p,after_p,expected,must
+m1,MFT,这部电影非常精彩。,,0.9,,positive,
+m2,MFT,这部电影令人失望。,,0.2,,negative,
+i1,INV,这部电影很精彩。,这部电影很精彩。导演名叫李青。,0.9,0.35,,
+d1,DIR,电影还可以。,电影还可以，但结尾非常糟糕。,0.6,0.8,,not_rise
+"""
+
+
+def suite_of(name):
+    """Return a suite that comes with crt."""
+    return load_suite(suite_path(name), TASKS[name].labels, len(TASKS[name].fields))
+
+
+def test_four_rows_with_given_scores(command, tmp_path):
+    """The documented example: MFT 2/2, INV 0/1, DIR 0/1, and no model is asked."""
+    (tmp_path / "four.csv").write_text(FOUR, encoding="utf-8")
+    shown = command("behaviour", "--suite", "four.csv").stdout
+    assert "| MFT | 2/2 | 100 %" in shown
+    assert "| INV | 0/1 | 0 %" in shown
+    assert "| DIR | 0/1 | 0 %" in shown
+    assert "failed: i1, d1\n" in shown
+    path = tmp_path / "outputs" / behaviour.REPORT
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfid,type,original,changed,before_p,after_p,passed,expected,")
+    table = pd.read_csv(path, keep_default_na=False)
+    assert table["passed"].astype(str).tolist() == ["True", "True", "False", "False"]
+    assert table["before_p"].tolist() == [0.9, 0.2, 0.9, 0.6]
+    (run,) = mlflow.search_runs(search_all_experiments=True, output_format="list")
+    assert run.data.metrics["mft_pass_rate"] == 1.0
+    assert run.data.metrics["dir_passed"] == 0.0
+
+
+@pytest.mark.parametrize("name", ["chnsenticorp", "tnews", "ocnli"])
+def test_the_rules_run_every_suite(accelerator, name):
+    """Every case of a suite gets a verdict, and none an execution failure."""
+    suite = suite_of(name)
+    found = behaviour.run(suite, TASKS[name], Source(), "rule", PredictOptions(), accelerator, None)
+    assert list(found.report["id"]) == [case.id for case in suite.cases]
+    assert found.metrics["execution_failures"] == 0
+    assert 0 < found.metrics["mft_pass_rate"] < 1
+    assert set(found.report["status"]) <= {"passed", "failed", "not applicable", "disputed"}
+
+
+def test_a_transformer_runs_a_suite(accelerator, tiny_checkpoint):
+    """A real transformer is asked once for each distinct input; probabilities are those of the named class."""
+    found = behaviour.run(
+        suite_of("tnews"), TASKS["tnews"], Source(), str(tiny_checkpoint), PredictOptions(), accelerator, None
+    )
+    assert found.report["before_p"].between(0, 1).all()
+    assert found.params["suite_version"] == "1.0"
+
+
+def test_cases_from_a_perturbation():
+    """Any perturbation gives invariance cases, one for each text that it changes."""
+    suite = suite_of("chnsenticorp")
+    more = behaviour.with_perturbations(suite, [load("homophone")], prob=0.3, seed=13)
+    added = more.cases[len(suite.cases) :]
+    assert len(added) > 50
+    assert all(case.type == "INV" and case.changed[0] != case.original for case in added)
+    assert more.digest != suite.digest
+
+
+def test_regression(command, tmp_path):
+    """Two runs of one suite are compared by case; other suites are refused."""
+    for number, changes in enumerate(((), (("0.35", "0.85"), ("0.2", "0.7")), (("令人失望", "很糟糕"),))):
+        text = FOUR
+        for old, new in changes:
+            text = text.replace(old, new)
+        (tmp_path / f"{number}.csv").write_text(text, encoding="utf-8")
+        command("behaviour", "--suite", f"{number}.csv", "--no_figures")
+    runs = mlflow.search_runs(search_all_experiments=True, order_by=["start_time"], output_format="list")
+    ids = [run.info.run_id for run in runs]
+    shown = command("behaviour", "--compare", f"{ids[0]},{ids[1]}").stdout
+    assert "| all | 1 | 1 | 1 |" in shown
+    assert "newly broken: m2" in shown
+    cases = pd.read_csv(tmp_path / "outputs/behaviour_changes.csv")
+    assert dict(zip(cases["id"], cases["change"], strict=True)) == {
+        "i1": "fixed",
+        "m2": "newly broken",
+        "d1": "still failing",
+    }
+    refused = command("behaviour", "--compare", f"{ids[0]},{ids[2]}", check=False)
+    assert refused.returncode == 1
+    assert "the runs tested different suites" in refused.stderr
+    assert "there is no run 'nonsense'" in command("behaviour", "--compare", f"{ids[0]},nonsense", check=False).stderr

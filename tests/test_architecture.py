@@ -51,6 +51,7 @@ LAYERS = {
         "ground reading values",
         VALUES,
     ),
+    "detection": Layer(("crt.detection.",), "ground reading values detection", "numpy sklearn"),
     "models": Layer(
         ("crt.models.",), "ground reading values models", "numpy torch transformers accelerate safetensors"
     ),
@@ -75,10 +76,10 @@ LAYERS = {
                 "train",
             ]
         ),
-        "ground reading values models tracking figures studies",
-        VALUES,
+        "ground reading values detection models tracking figures studies",
+        f"{VALUES} sklearn",
     ),
-    "doors": Layer(("entrypoints.",), "ground reading values models tracking figures studies doors", "click"),
+    "doors": Layer(("entrypoints.",), "ground reading values detection models tracking figures studies doors", "click"),
 }
 """The layers, lowest first: imports point from later rows to earlier ones."""
 

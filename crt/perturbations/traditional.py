@@ -25,6 +25,11 @@ def _converted(configuration: str, word: str) -> str:
     return converted
 
 
+def simplified(word: str) -> str:
+    """Return a word in simplified script (OpenCC, t2s)."""
+    return _converted("t2s", word)
+
+
 def traditional() -> SiteFinder:
     """Find the words that OpenCC writes differently."""
     return lambda text: _sites(text, words(text))

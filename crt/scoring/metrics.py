@@ -50,6 +50,20 @@ def macro_f1(*, gold: Labels, predicted: Labels) -> float | None:
     return float(np.mean(2.0 * right[present] / (in_gold + in_predicted)[present]))
 
 
+def recalls(*, gold: Labels, predicted: Labels) -> dict[int, float]:
+    """Return, for each label that occurs in gold, the share of its examples that are predicted so."""
+    return {int(label): float(np.mean(predicted[gold == label] == label)) for label in np.unique(gold)}
+
+
+def balanced_accuracy(*, gold: Labels, predicted: Labels) -> float | None:
+    """Return the unweighted mean of `recalls`; None without examples.
+
+    Equal to scikit-learn's `balanced_accuracy_score(gold, predicted)`. It is not symmetric: with the arguments swapped it
+    is the mean precision.
+    """
+    return float(np.mean(list(recalls(gold=gold, predicted=predicted).values()))) if len(gold) else None
+
+
 def _ratio(above: float, below: float) -> float | None:
     return float(above) / float(below) if below else None
 

@@ -1,0 +1,1 @@
+"""Was a text attacked, and how: the labelled texts, their features, and what is trained on them (TCAB)."""

@@ -1,0 +1,230 @@
+"""Attack detection: no source in two parts, features of known texts, scores that can be wrong."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import balanced_accuracy_score
+
+from crt.detection.attacks import PARTS, Attacked, downsampled, from_file, from_perturbations, labels_of, split
+from crt.detection.detectors import training_space
+from crt.detection.features import Surprise, points_of, text_features, victim_features
+from crt.errors import DataError
+from crt.perturbations import load
+from crt.records import Example, Prediction
+from crt.scoring.metrics import balanced_accuracy, recalls
+from crt.scoring.statistics import balanced_accuracy_interval, resampled_sums
+from crt.studies.detection import Verdict
+
+
+def texts(sources, attacks=("a", "b")):
+    """Return each source as it is and once for each attack."""
+    return [
+        Attacked((s if name == "clean" else f"{s}{name}",), name, (s,)) for s in sources for name in ("clean", *attacks)
+    ]
+
+
+@given(st.lists(st.text("甲乙丙丁", min_size=1, max_size=4), min_size=12, max_size=60), st.integers(0, 99))
+def test_no_source_in_two_parts(sources, seed):
+    """Whatever the texts: all that come from one source are in one part, and every text is in exactly one."""
+    rows = texts(sources)
+    try:
+        parts = split(rows, seed=seed)
+    except DataError:
+        return
+    groups = [{text.group for text in parts[name]} for name in PARTS]
+    assert sum(map(len, groups)) == len(set.union(*groups))
+    assert sum(map(len, parts.values())) == len(rows)
+
+
+def test_parts_have_their_size():
+    """60, 20 and 20 % of the texts, to within a source; the order of the texts does not matter."""
+    rows = texts([f"文{k}" for k in range(100)])
+    parts = split(rows, seed=13)
+    assert [len(parts[name]) for name in PARTS] == [180, 60, 60]
+    again = split(rows[::-1], seed=13)
+    assert {name: set(parts[name]) for name in PARTS} == {name: set(again[name]) for name in PARTS}
+    assert split(rows, seed=14) != parts
+
+
+def test_a_pair_goes_by_its_premise():
+    """Two pairs with one premise stay together."""
+    rows = [
+        Attacked((f"前{k // 2}", f"后{k}{a}"), a, (f"前{k // 2}", f"后{k}")) for k in range(40) for a in ("clean", "x")
+    ]
+    parts = split(rows, seed=1)
+    assert not {t.input[0] for t in parts["train"]} & {t.input[0] for t in parts["test"]}
+
+
+def test_every_class_in_every_part():
+    """A rare attack that is missing from a part is an error that names it."""
+    rows = [*texts([f"文{k}" for k in range(50)], attacks=("a",)), Attacked(("x",), "rare", ("文1",))]
+    with pytest.raises(DataError, match=r"part '(train|validation|test)' has no text of 'rare'"):
+        split(rows, seed=13)
+
+
+def test_downsampling():
+    """Clean texts are cut to the attacks in all for detection, to the most frequent attack for labelling; attacks stay."""
+    rows = [Attacked((str(k),), "clean", (str(k),)) for k in range(100)]
+    rows += [Attacked((f"{k}x",), "a" if k < 20 else "b", (str(k),)) for k in range(30)]
+    assert len(downsampled(rows, labelling=False, seed=1)) == 60
+    kept = downsampled(rows, labelling=True, seed=1)
+    assert len(kept) == 50
+    assert {100 + k for k in range(30)} <= set(kept)
+    assert len(downsampled(rows[90:], labelling=False, seed=1)) == 40
+
+
+def test_unchanged_texts_are_no_attacks():
+    """What a perturbation leaves as it was is only there as clean text."""
+    examples = [Example("x/y/0", ("价格很好",), 0), Example("x/y/1", ("abc",), 0)]
+    found = [text for _, text in from_perturbations(examples, [load("homophone")], prob=1.0, seed=13)]
+    assert [text.attack for text in found] == ["clean", "clean", "homophone"]
+    assert found[2].source == ("价格很好",)
+
+
+TCAB = """target_model_dataset,attack_name,status,original_text,perturbed_text,num_queries
+imdb,deepwordbug,success,很好,很女子,3
+imdb,deepwordbug,failure,不错,不昔,3
+imdb,textfooler,success,很好,挺好,5
+"""
+
+
+def test_tcab_files(tmp_path):
+    """Successful attacks count, and each of their originals once as a clean text."""
+    path = tmp_path / "attacks.csv"
+    path.write_text(TCAB, encoding="utf-8")
+    assert [(text.input[0], text.attack, text.group) for text in from_file(path)] == [
+        ("很好", "clean", "很好"),
+        ("很女子", "deepwordbug", "很好"),
+        ("挺好", "textfooler", "很好"),
+    ]
+    path.write_text(TCAB.replace("attack_name", "name"), encoding="utf-8")
+    with pytest.raises(DataError, match="line 2: no column 'attack_name'"):
+        from_file(path)
+    path.write_text(TCAB.replace("success", "failure"), encoding="utf-8")
+    with pytest.raises(DataError, match="holds no attack with status 'success'"):
+        from_file(path)
+
+
+def test_features_of_known_texts():
+    """Each trace is seen where it is: traditional script, Latin, spaces between Han, width, hidden characters, pinyin."""
+    found = text_features([("头发很长",), ("頭髮很長",), ("好 的",), ("ｈi，hao",), ("好\u200b的",), ("",)])
+    assert found["traditional_all"].tolist() == [0, 0.75, 0, 0, 0, 0]
+    assert found["rare_all"][1] == 0.75
+    assert found["space_between_han_all"].tolist() == [0, 0, pytest.approx(1 / 3), 0, 0, 0]
+    assert found["fullwidth_all"][3] == pytest.approx(2 / 6)
+    assert found["invisible_all"][4] == pytest.approx(1 / 3)
+    assert found["pinyin"].tolist() == [0, 0, 0, pytest.approx(1 / 2), 0, 0]
+    assert found["han_begin"].tolist() == [1, 1, 1, 0, 1, 0]
+    assert all(np.isfinite(column).all() and len(column) == 6 for column in found.values())
+
+
+def test_neighbours_of_other_texts_do_not_count():
+    """A space at the end of a text is not between its last character and the first of the next text."""
+    assert text_features([("好 ",), ("的",)])["space_between_han_all"].tolist() == [0, 0]
+
+
+def test_surprise():
+    """What was often seen surprises less than what was not, and a start of text is a context of its own."""
+    model = Surprise([("价格很好",)] * 5 + [("很好",)])
+    expected, odd = (model.of(*points_of([(text,)])).sum() for text in ("价格很好", "架格很好"))
+    assert expected < odd
+    assert np.isfinite(model.of(*points_of([("",), ("龘",)]))).all()
+
+
+def test_surprise_of_the_training_part_is_out_of_fold():
+    """A clean text of the training part is not surprised less because the model had counted it."""
+    inputs = [(f"第{chr(0x4E00 + k)}句",) for k in range(30)]
+    space, matrix = training_space(inputs, np.ones(30, bool), [value[0] for value in inputs], None)
+    column = space.names.index("surprise_all")
+    assert matrix[:, column].min() > space.matrix(inputs, None)[:, column].max()
+
+
+def test_victim_features():
+    """A certain victim has margin 1 and entropy 0, an undecided one 0 and 1 bit."""
+    zeros = np.zeros(2, dtype=np.int64)
+    p = np.array([[1, 0], [0.5, 0.5]], dtype=np.float32)
+    found = victim_features(Prediction(p, np.array([4, 4]), np.array([0, 1]), zeros.astype(bool)))
+    assert found["p_margin"].tolist() == [1, 0]
+    assert found["p_entropy"].tolist() == [pytest.approx(0, abs=1e-9), 1]
+    assert found["unknown_tokens"].tolist() == [0, 0.25]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=50))
+def test_balanced_accuracy_is_that_of_scikit_learn(pairs):
+    """Equal on random labels, a class of recall 0 among them."""
+    gold, predicted = (np.array(column) for column in zip(*pairs, strict=True))
+    assert balanced_accuracy(gold=gold, predicted=predicted) == pytest.approx(balanced_accuracy_score(gold, predicted))
+
+
+def test_balanced_accuracy_by_hand():
+    """Recalls 1 and 0 give 0.5; it is not symmetric; without examples it is undefined."""
+    gold, predicted = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0])
+    assert recalls(gold=gold, predicted=predicted) == {0: 1.0, 1: 0.0}
+    assert balanced_accuracy(gold=gold, predicted=predicted) == 0.5
+    assert balanced_accuracy(gold=predicted, predicted=gold) == 0.75
+    assert balanced_accuracy(gold=gold[:0], predicted=gold[:0]) is None
+
+
+def test_always_clean_scores_one_half():
+    """A detector that never raises an alarm has balanced accuracy 0.5, however few clean texts there are."""
+    gold = np.array([0] * 5 + [1] * 95)
+    verdict = Verdict(
+        "detection", "always clean", ("clean", "attack"), gold, np.zeros(100, np.int64), tuple(map(str, range(100)))
+    )
+    assert verdict.metrics["balanced_accuracy"] == 0.5
+    assert verdict.metrics["accuracy"] == 0.05
+    assert verdict.confusion().to_numpy().tolist() == [[5, 0], [95, 0]]
+
+
+def test_resampled_sums_are_those_of_drawn_clusters():
+    """Clusters are drawn whole: two rows of one cluster are there equally often."""
+    sums = resampled_sums(np.eye(3), ["a", "a", "b"], resamples=200, seed=1)
+    assert (sums[:, 0] == sums[:, 1]).all()
+    assert (sums[:, 0] + sums[:, 2] == 2).all()
+    assert abs(sums[:, 0].mean() - 1) < 0.15
+
+
+def test_interval_is_wider_for_clusters():
+    """Rows that repeat each other are no more evidence than one of them."""
+    rng = np.random.default_rng(0)
+    gold = np.repeat(rng.integers(0, 2, 40), 10)
+    predicted = np.repeat(rng.integers(0, 2, 40), 10)
+    own = balanced_accuracy_interval(gold=gold, predicted=predicted, clusters=list(map(str, range(400))))
+    whole = balanced_accuracy_interval(
+        gold=gold, predicted=predicted, clusters=list(map(str, np.repeat(range(40), 10)))
+    )
+    assert whole[1] - whole[0] > 2 * (own[1] - own[0])
+    assert own[0] < balanced_accuracy(gold=gold, predicted=predicted) < own[1]
+
+
+def test_labels():
+    """Detection has two labels, labelling one for each attack."""
+    rows = texts(["文"])
+    assert labels_of(rows, labelling=False)[0].tolist() == [0, 1, 1]
+    assert labels_of(rows, labelling=True)[0].tolist() == [0, 1, 2]
+    assert labels_of(rows, labelling=True)[1] == ("clean", "a", "b")
+
+
+def test_the_command(command, tmp_path):
+    """`detect` attacks the built-in reviews, with a small encoder beside, and stores scores and tables."""
+    import mlflow
+
+    shown = command(
+        "detect", "--dataset", "sample", "--model", "rule", "--perturbations", "space,martian,traditional",
+        "--encoder", "tiny", "--num_train_epochs", 1, "--learning_rate", 0.001,
+    ).stdout  # fmt: skip
+    assert "| detection | features: " in shown
+    assert "| labelling | encoder: tiny" in shown
+    out = tmp_path / "outputs"
+    scores = pd.read_csv(out / "detection.csv")
+    assert scores["task"].tolist() == ["detection", "detection", "labelling", "labelling"]
+    assert scores["balanced_accuracy"].between(0, 1).all()
+    assert scores["balanced_accuracy"][0] > 0.6
+    unseen = pd.read_csv(out / "unseen_attacks.csv")
+    assert unseen["left_out"].tolist() == ["space", "martian", "traditional"]
+    (run,) = mlflow.search_runs(search_all_experiments=True, output_format="list")
+    assert run.data.metrics["detection_balanced_accuracy"] == pytest.approx(scores["balanced_accuracy"][0])
+    confusion = pd.read_csv(out / "confusion_labelling_features.csv", index_col=0)
+    assert list(confusion.columns) == ["clean", "space", "martian", "traditional"]

@@ -184,7 +184,7 @@ def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> N
     Call it before they are imported.
     """
     needed = source.data_dir is None and any(task.root is None for task in tasks)
-    needed |= any(spec not in ("", "rule", "tiny") and ":" not in spec and not Path(spec).exists() for spec in models)
+    needed |= any(_on_hub(spec.removeprefix("embedding:").removeprefix("zeroshot:")) for spec in models)
     if not needed or any(name in os.environ for name in ("HF_HUB_OFFLINE", "HTTPS_PROXY", "https_proxy")):
         return
     hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
@@ -193,6 +193,10 @@ def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> N
     except OSError:
         log.warning("%s cannot be reached: only what was downloaded before can be used", hub.hostname)
         os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def _on_hub(spec: str) -> bool:
+    return spec not in ("", "rule", "tiny") and ":" not in spec and not Path(spec).exists()
 
 
 @contextmanager

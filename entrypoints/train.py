@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from entrypoints.door import COUNT, DATA, PREDICT, door, option, reach_hub, settings, source, tracked
+from entrypoints.door import COUNT, DATA, PREDICT, Listed, door, option, reach_hub, settings, source, tracked
 
 
 @click.command()
@@ -20,6 +20,9 @@ from entrypoints.door import COUNT, DATA, PREDICT, door, option, reach_hub, sett
 @option("max_grad_norm", click.FloatRange(min=0, min_open=True), 1.0, "Gradients are clipped to this norm.")
 @option("seed", click.IntRange(min=0), 42, "Training seed.")
 @option("selection_metric", click.Choice(["accuracy", "macro_f1"]), "accuracy", "What the best epoch is chosen by.")
+@option("augment", Listed(), "", "Perturbations of training examples, drawn anew each epoch, like homophone,ime.")
+@option("augment_prob", click.FloatRange(0, 1), 0.15, "Share of the sites that these edit.")
+@option("augment_share", click.FloatRange(0, 1), 0.5, "Share of the examples that they perturb.")
 @option("train_subset", COUNT, "", "Train on at most so many examples.")
 @option("eval_subset", COUNT, "", "Choose the best epoch on at most so many examples.")
 @DATA
@@ -43,10 +46,10 @@ def main(**o: Any) -> None:
     from crt.studies import train
 
     names = ("num_train_epochs", "train_batch_size", "gradient_accumulation_steps", "learning_rate", "weight_decay")
-    names += ("warmup_ratio", "max_grad_norm", "seed", "selection_metric")
+    names += ("warmup_ratio", "max_grad_norm", "seed", "selection_metric", "augment", "augment_prob", "augment_share")
     recipe = {name: o[name] for name in names}
     predict = PredictOptions(o["max_length"], o["eval_batch_size"], o["precision"])
-    name = f"train {o['model']} on {task.name}, seed {o['seed']}"
+    name = f"train {'+'.join([o['model'], *o['augment']])} on {task.name}, seed {o['seed']}"
     with tracked("train", name, settings(o), o["precision"]) as (accelerator, tracker):
         version = train.run(
             task,

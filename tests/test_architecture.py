@@ -53,7 +53,7 @@ LAYERS = {
     ),
     "detection": Layer(("crt.detection.",), "ground reading values detection", "numpy sklearn"),
     "models": Layer(
-        ("crt.models.",), "ground reading values models", "numpy torch transformers accelerate safetensors"
+        ("crt.models.",), "ground reading values models", "numpy torch transformers accelerate safetensors requests"
     ),
     "tracking": Layer(
         ("crt.registry", "crt.tracking"), "ground reading values tracking", "mlflow pandas", "transformers"

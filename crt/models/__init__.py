@@ -10,13 +10,17 @@ import numpy as np
 from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.records import RULE, TINY, Input, Prediction
-from crt.tasks import slug
+from crt.tasks import Source, slug
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 BASELINES = ("bert-base-chinese", "hfl/chinese-roberta-wwm-ext", "hfl/chinese-macbert-base")
 """The encoders that the baselines matrix trains by default."""
+
+
+EMBEDDING, ZEROSHOT = "embedding", "zeroshot"
+"""What stands before the colon of a spec: a sentence encoder with class means, a language model with a prompt."""
 
 
 class Predictor(Protocol):
@@ -70,14 +74,18 @@ class PredictOptions:
     """Model label to task label, for models whose labels are named otherwise."""
 
 
-def load_predictor(spec: str, task: Task, accelerator: "Accelerator", options: PredictOptions) -> Predictor:
+def load_predictor(
+    spec: str, task: Task, accelerator: "Accelerator", options: PredictOptions, source: Source | None = None
+) -> Predictor:
     """Load a model for a task; the labels of both must agree by name.
 
     Args:
-        spec: `rule`, the folder of a checkpoint, or a hub id.
+        spec: `rule`, the folder of a checkpoint, a hub id, `embedding:` and an encoder, or `zeroshot:` and a language
+            model or the address of a server (`zeroshot:http://localhost:8000/v1#NAME`).
         task: the task; without labels it takes those of the model.
         accelerator: device and processes.
         options: how to predict.
+        source: where the training examples of `embedding:` are read from.
 
     Raises:
         ModelError: the model cannot be loaded, has no classification head or other labels than the task.
@@ -88,6 +96,15 @@ def load_predictor(spec: str, task: Task, accelerator: "Accelerator", options: P
         return load_rule(task)
     if spec == TINY:
         raise ModelError(f"'{TINY}' has random weights and is for training only: train it first, then evaluate it")
+    kind, found, rest = spec.partition(":")
+    if found and kind == EMBEDDING:
+        from crt.models.embedding import load_embedding
+
+        return load_embedding(rest, task, accelerator, options, source or Source())
+    if found and kind == ZEROSHOT:
+        from crt.models.zeroshot import load_zeroshot
+
+        return load_zeroshot(rest, task, accelerator, options)
     from crt.models.transformer import load_transformer
 
     return load_transformer(spec, task, accelerator, options)
@@ -149,6 +166,11 @@ def match_labels(
 def checkpoint_alias(base_model: str, seed: int) -> str:
     """Return the alias of the newest version that was trained from this model with this seed."""
     return f"{slug(Path(base_model).name)}-s{seed}"
+
+
+def augmented_name(base_model: str, augment: Sequence[str]) -> str:
+    """Return what the tables call a model that was trained on perturbed texts, so that its plain twin has another name."""
+    return "+".join([base_model, *augment])
 
 
 def is_folder(spec: str) -> bool:

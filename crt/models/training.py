@@ -21,7 +21,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, get_linear_sc
 
 from crt.catalogue import Task
 from crt.errors import ModelError
-from crt.models import PredictOptions, predict_all
+from crt.models import PredictOptions, augmented_name, predict_all
+from crt.models.augmentation import Augmenter
 from crt.models.tiny import build_tiny
 from crt.models.transformer import (
     MAX_LENGTH,
@@ -69,6 +70,12 @@ class TrainOptions:
     """Key of SELECTION_METRICS."""
     predict: PredictOptions = field(default_factory=PredictOptions)
     """Input length and precision."""
+    augment: tuple[str, ...] = ()
+    """Perturbations of training examples; the selection split stays as it is."""
+    augment_prob: float = 0.15
+    """Share of the sites that these edit."""
+    augment_share: float = 0.5
+    """Share of the examples that are perturbed in an epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +196,9 @@ class _Loop:
         self.tokenizer, self.accelerator, self.options = tokenizer, accelerator, options
         self.max_length = int(model.config.crt_max_length)
         self.encoded = encode(tokenizer, [example.input for example in split.examples], self.max_length)
+        self.augmenter = Augmenter(
+            split.examples, options.augment, prob=options.augment_prob, share=options.augment_share, seed=options.seed
+        )
         self.gold = torch.tensor([example.label for example in split.examples])
         per_step = options.train_batch_size * options.gradient_accumulation_steps
         self.steps = options.num_train_epochs * -(-len(self.gold) // per_step)
@@ -199,6 +209,8 @@ class _Loop:
 
     def plan(self, epoch: int) -> Iterator[list[list[int]]]:
         """Yield the batches of each step: every row once, batches of about equal length, in random order."""
+        if self.options.augment:
+            self.encoded = encode(self.tokenizer, self.augmenter.inputs(epoch), self.max_length)
         generator = np.random.default_rng([self.options.seed, epoch])
         size, lengths = self.options.train_batch_size, self.encoded.lengths
         order = generator.permutation(len(lengths))
@@ -282,7 +294,11 @@ def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrai
         tokenizer.model_max_length = length
     # MLflow's model log looks up a hub id in this field, with many retries where there is no hub.
     model.name_or_path = ""
-    model.config.crt_base_model, model.config.crt_train_seed = name, options.seed
+    model.config.crt_base_model, model.config.crt_train_seed = augmented_name(name, options.augment), options.seed
+    if options.augment:
+        model.config.crt_augment = (
+            f"{','.join(options.augment)} at {options.augment_prob:g} of {options.augment_share:g}"
+        )
     model.config.crt_dataset, model.config.crt_max_length = task.name, length
     return model, tokenizer
 

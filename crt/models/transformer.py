@@ -10,7 +10,7 @@ gives the same cells.
 import logging
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -112,18 +112,8 @@ class TransformerClassifier:
     def predict(self, inputs: Sequence[Input]) -> Prediction:
         """Predict every input; see `Predictor.predict`."""
         encoded = encode(self.tokenizer, inputs, self.max_length)
-        probabilities = np.full((len(inputs), len(self.labels)), np.nan, dtype=np.float32)
-        batches = plan_batches(encoded.lengths, self.max_length * self.options.eval_batch_size)
-        rank, world = self.accelerator.process_index, self.accelerator.num_processes
-        mine, said = [], time.monotonic()
-        for number, rows in enumerate(own := batches[rank::world], start=1):
-            mine.append((rows, self._forward([encoded.features[row] for row in rows])))
-            if time.monotonic() - said > REPORT_SECONDS:
-                log.info("predicted %.0f %% of %d inputs", 100 * number / len(own), len(inputs))
-                said = time.monotonic()
-        for rows, values in gather(mine) if world > 1 else mine:
-            probabilities[rows] = values
-        probabilities[~np.isfinite(probabilities).all(axis=1)] = np.nan
+        budget = self.max_length * self.options.eval_batch_size
+        probabilities = in_batches(self.accelerator, encoded, budget, len(self.labels), self._forward)
         return Prediction(probabilities, encoded.tokens, encoded.unknown, encoded.truncated)
 
     @torch.inference_mode()
@@ -135,6 +125,32 @@ class TransformerClassifier:
             logits = self.model(**collate(self.tokenizer, features, self.accelerator.device)).logits
         probabilities: NDArray[np.float32] = logits[:count, self.columns].float().softmax(dim=-1).cpu().numpy()
         return probabilities
+
+
+def in_batches(
+    accelerator: Accelerator,
+    encoded: Encoded,
+    budget: int,
+    width: int,
+    forward: Callable[[list[dict[str, list[int]]]], NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """Return float32[n, width]: the rows that `forward` gives for batches of features, shared out among the processes.
+
+    A row that holds a number that is none (NaN or infinity) is all NaN: there is no answer for this input.
+    """
+    found = np.full((len(encoded.lengths), width), np.nan, dtype=np.float32)
+    batches = plan_batches(encoded.lengths, budget)
+    rank, world = accelerator.process_index, accelerator.num_processes
+    mine, said = [], time.monotonic()
+    for number, rows in enumerate(own := batches[rank::world], start=1):
+        mine.append((rows, forward([encoded.features[row] for row in rows])))
+        if time.monotonic() - said > REPORT_SECONDS:
+            log.info("predicted %.0f %% of %d inputs", 100 * number / len(own), len(found))
+            said = time.monotonic()
+    for rows, values in gather(mine) if world > 1 else mine:
+        found[rows] = values
+    found[~np.isfinite(found).all(axis=1)] = np.nan
+    return found
 
 
 def autocast(device: torch.device, precision: str) -> Any:
@@ -197,7 +213,7 @@ def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: P
     labels, columns = match_labels(spec, [names[index] for index in sorted(names)], task, options.label_map)
     digest = sha256(f"{length}|{precision_of(accelerator)}|{labels}|{columns}".encode())
     digest.update(tokenizer.backend_tokenizer.to_str().encode("utf-8", "surrogatepass"))
-    for chunk in _weights(model):
+    for chunk in weights_of(model):
         digest.update(chunk)
     model.to(accelerator.device)
     return TransformerClassifier(
@@ -233,10 +249,18 @@ def load_tokenizer(spec: str, max_length: int) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def load_model(spec: str, **config: object) -> tuple[PreTrainedModel, list[str]]:
-    """Load float32 weights from safetensors; also return the names of the weights that the checkpoint lacks."""
+def load_model(
+    spec: str, kind: Any = AutoModelForSequenceClassification, **config: object
+) -> tuple[PreTrainedModel, list[str]]:
+    """Load float32 weights from safetensors; also return the names of the weights that the checkpoint lacks.
+
+    Args:
+        spec: folder or hub id.
+        kind: the auto class of the model.
+        config: changes of the configuration; a new head may then have another size.
+    """
     try:
-        model, info = AutoModelForSequenceClassification.from_pretrained(
+        model, info = kind.from_pretrained(
             _parts(spec)[0],
             dtype=torch.float32,
             use_safetensors=True,
@@ -276,7 +300,8 @@ def _load_error(spec: str, part: str, error: Exception) -> ModelError:
     )
 
 
-def _weights(model: PreTrainedModel) -> Iterator[bytes]:
+def weights_of(model: PreTrainedModel) -> Iterator[bytes]:
+    """Yield name and bytes of every weight, for a digest."""
     for name, tensor in sorted(model.state_dict().items()):
         yield name.encode()
         yield tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crt.models import checkpoint_alias
+from crt.models import augmented_name, checkpoint_alias
 from crt.records import RULE
 from crt.tasks import find_task
 
@@ -50,12 +50,14 @@ def plan(
         evaluate_args: further options of evaluate alone.
         output: folder under which each evaluation gets its own.
     """
+    given = [*args, *train_args]
+    augment = given[given.index("--augment") + 1].split(",") if "--augment" in given else []
     jobs = []
     for dataset in datasets:
         task = find_task(dataset)
         for model in models:
             for seed in train_seeds if model != RULE else train_seeds[:1]:
-                alias = RULE if model == RULE else checkpoint_alias(model, seed)
+                alias = RULE if model == RULE else checkpoint_alias(augmented_name(Path(model).name, augment), seed)
                 spec = RULE if model == RULE else f"models:/{task.registered_name}@{alias}"
                 common = ("--dataset", dataset, *args)
                 train = (*LAUNCH, "entrypoints.train", *common, "--model", model, "--seed", str(seed), *train_args)

@@ -113,7 +113,7 @@ def run(
         rows = [judge(case, before, after) for case, (before, *after) in zip(suite.cases, given, strict=True)]
         return Findings(report(rows), params | {"model": "given scores"}, None)
     model = share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec))
-    predictor = load_predictor(model.spec, task, accelerator, options)
+    predictor = load_predictor(model.spec, task, accelerator, options, source)
     inputs = list(dict.fromkeys(value for case in suite.cases for value in (case.original, *case.changed)))
     answers = as_answers(inputs, task.labels, predictor.predict(inputs).probabilities.tolist())
     rows = [judge(case, answers[case.original], [answers[value] for value in case.changed]) for case in suite.cases]

@@ -153,7 +153,7 @@ def _groups(
             models[dataset, spec] = share(accelerator, resolve)
     for (dataset, _), model in models.items():
         task = tasks[dataset]
-        predictor = load_predictor(model.spec, task, accelerator, options)
+        predictor = load_predictor(model.spec, task, accelerator, options, source)
         task = replace(task, labels=predictor.labels)
         split, seen = load_split(task, grid.split or task.eval_split, source), seen_in[dataset]
         if split.unlabelled:

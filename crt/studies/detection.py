@@ -134,7 +134,7 @@ def from_dataset(
         successful: keep only the attacks that turn a right answer of the victim into a wrong one, as TCAB does.
     """
     model = share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec))
-    victim = load_predictor(model.spec, task, accelerator, options)
+    victim = load_predictor(model.spec, task, accelerator, options, source)
     task = replace(task, labels=victim.labels)
     examples = load_split(task, task.eval_split, source)
     seen = seen_in_training(task, source)

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from crt.catalogue import TASKS
 from crt.errors import ModelError
 from crt.models import PredictOptions
+from crt.models.augmentation import Augmenter
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, _Loop, _new_model, train
 from crt.tasks import Source, load_training
 
@@ -88,3 +89,26 @@ def test_a_loss_that_is_no_number(splits, tmp_path, accelerator):
     """Training that diverges stops with the step and what to change."""
     with pytest.raises(ModelError, match=r"the loss of tiny is nan at step \d+ of \d+; lower the learning rate"):
         list(train(TASK, *splits, accelerator, recipe(num_train_epochs=3, learning_rate=1e30), tmp_path))
+
+
+def test_augmentation_is_a_function_of_epoch_and_example(splits):
+    """About the share is perturbed, anew in each epoch, and an example's text does not depend on the others."""
+    examples = splits[0].examples
+    augmenter = Augmenter(examples, ("homophone", "space"), prob=0.5, share=0.5, seed=42)
+    first, again, second = augmenter.inputs(1), augmenter.inputs(1), augmenter.inputs(2)
+    assert first == again
+    assert first != second
+    changed = [value != example.input for value, example in zip(first, examples, strict=True)]
+    assert 0.25 < np.mean(changed) < 0.75
+    part = Augmenter(examples[5:10], ("homophone", "space"), prob=0.5, share=0.5, seed=42)
+    assert part.inputs(1) == first[5:10]
+    everything = Augmenter(examples, ("space",), prob=1.0, share=1.0, seed=42).inputs(1)
+    assert all(value != example.input for value, example in zip(everything, examples, strict=True))
+
+
+def test_an_augmented_model_says_so(splits, tmp_path, accelerator):
+    """Its name in the tables and its configuration tell it from its plain twin."""
+    options = recipe(augment=("homophone",), num_train_epochs=1)
+    *_, checkpoint = train(TASK, *splits, accelerator, options, tmp_path)
+    assert checkpoint.base_model == "tiny+homophone"
+    assert '"crt_augment": "homophone at 0.15 of 0.5"' in (tmp_path / "config.json").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mlflow
 import pandas as pd
@@ -131,7 +131,7 @@ class MlflowTracker:
         self.client.set_terminated(run_id, "FINISHED")
 
     def cells(self, keys: Sequence[str]) -> pd.DataFrame:
-        """Return the stored cells with these keys, the last of each; see `read_cells`.
+        """Return the stored cells with these keys, the last of each; see `cell_frame`.
 
         Raises:
             TrackingError: one of them is not stored.
@@ -208,6 +208,13 @@ class MlflowTracker:
         """Set tags of the run."""
         self.client.log_batch(self.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
 
+    def log_study(self, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
+        """Log what a study beside the grid found; model and data set are tags too, since `mlflow run` logs its own params."""
+        self.log_params({name: value for name, value in params.items() if value})
+        self.log_tags({f"crt.{name}": params[name] for name in ("model", "dataset")})
+        self.log_metrics(metrics)
+        self.log_note(note)
+
     def log_folder(self, folder: Path) -> None:
         """Log every file of a folder as an artifact of the run."""
         self.client.log_artifacts(self.run_id, str(folder))
@@ -252,11 +259,23 @@ class MlflowTracker:
                 self.client.delete_run(run.info.run_id)
 
 
-def read_cells(experiments: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return every finished cell of some experiments, oldest first, and the names of the experiments.
+class Stored(NamedTuple):
+    """What some experiments hold that is finished."""
+
+    cells: pd.DataFrame
+    """From `cell_frame`."""
+    studies: pd.DataFrame
+    """From `study_frame`."""
+    experiments: tuple[str, ...]
+    """Their names."""
+
+
+def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
+    """Return every finished cell of some experiments, and every finished run of other kinds.
 
     Args:
         experiments: names; none: the experiment that `mlflow run` would use.
+        kinds: of the other runs.
 
     Raises:
         TrackingError: an experiment does not exist; the message lists those that do.
@@ -276,11 +295,12 @@ def read_cells(experiments: Sequence[str]) -> tuple[pd.DataFrame, tuple[str, ...
             raise TrackingError(f"there is no experiment '{missing[0]}'; the store has {known}")
         ids = [experiment.experiment_id for experiment in found.values() if experiment is not None]
         runs = _search(client, ids, f"tags.`{KIND}` = 'cell' and attributes.status = 'FINISHED'")
+        others = [run for kind in kinds for run in _search(client, ids, f"tags.`{KIND}` = '{kind}'")]
     except CrtError:
         raise
     except Exception as error:  # the stores raise whatever their drivers raise
         raise _store_error(error) from error
-    return cell_frame(runs), tuple(found)
+    return Stored(cell_frame(runs), study_frame(others), tuple(found))
 
 
 def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
@@ -293,6 +313,19 @@ def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
         params |= {"prob": float(params["prob"]), "seed": int(params["seed"])}
         rows.append({"key": run.data.tags[KEY], "run_id": run.info.run_id, **params, **run.data.metrics})
     return pd.DataFrame(rows, columns=None if rows else ["key", "run_id"])
+
+
+def study_frame(runs: Sequence[Any]) -> pd.DataFrame:
+    """Return finished runs of other kinds as a table, oldest first: kind, run_id, params, and metrics as `metric.<name>`."""
+    rows = [
+        {"kind": run.data.tags[KIND], "run_id": run.info.run_id}
+        | dict(run.data.params)
+        | {name: run.data.tags.get(f"crt.{name}") for name in ("model", "dataset")}
+        | {f"metric.{name}": value for name, value in run.data.metrics.items()}
+        for run in sorted(runs, key=lambda run: run.info.start_time)
+        if run.info.status == "FINISHED"
+    ]
+    return pd.DataFrame(rows, columns=None if rows else ["kind", "run_id"])
 
 
 def _search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> list[Any]:

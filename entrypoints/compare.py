@@ -14,17 +14,26 @@ from entrypoints.door import OUTPUT, Listed, door, option, tracked, ui_command
 @OUTPUT
 @door
 def main(**o: Any) -> None:
-    """Write the mean±std table (CSV, Markdown, LaTeX) and the figures of all finished cells."""
+    """Write the mean±std table (CSV, Markdown, LaTeX) and the figures of all finished cells, and those of other studies."""
+    from crt.reporting.table import STUDIES
     from crt.studies import compare, results
-    from crt.tracking import read_cells
+    from crt.tracking import read_stored
 
     results.check_output(o["output_dir"])
-    cells, names = read_cells(o["experiments"])
-    cells = compare.select(cells, models=o["models"], datasets=o["datasets"])
-    with tracked("compare", "compare", {"experiments": ",".join(names)}) as (_, tracker):
+    stored = read_stored(o["experiments"], tuple(STUDIES))
+    wanted = {"models": o["models"], "datasets": o["datasets"]}
+    studies = compare.select_studies(stored.studies, **wanted)
+    cells = stored.cells
+    if not cells.empty or studies.empty:
+        cells = compare.select(cells, **wanted)
+    names = ", ".join(stored.experiments)
+    with tracked("compare", "compare", {"experiments": ",".join(stored.experiments)}) as (_, tracker):
         assert tracker is not None
-        found = compare.publish(tracker, cells, o["output_dir"], figures=not o["no_figures"])
-        click.echo(f"read {len(found.cells)} cells of experiment {', '.join(names)}\n\n{found.tables[0].markdown()}")
+        if not cells.empty:
+            found = compare.publish(tracker, cells, o["output_dir"], figures=not o["no_figures"])
+            click.echo(f"read {len(found.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}")
+        for table in compare.publish_studies(tracker, studies, o["output_dir"]):
+            click.echo(table.markdown())
         click.echo(f"tables and figures: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}")
 
 

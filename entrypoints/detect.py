@@ -77,7 +77,7 @@ def main(**o: Any) -> None:
         if o["attacks"]:
             corpus = detection.Corpus(
                 o["attacks"].stem, attacks.split(attacks.from_file(o["attacks"]), seed=o["seed"]), None,
-                {"dataset": o["attacks"].name, "seed": str(o["seed"])},
+                {"model": "none", "dataset": o["attacks"].name, "seed": str(o["seed"])},
             )  # fmt: skip
         else:
             corpus = detection.from_dataset(

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, SAMPLES
 
 from crt.reporting.table import detail_table
-from crt.tracking import read_cells
+from crt.tracking import read_stored
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def run(line, folder, **environment):
 def test_evaluate_as_typed(checkout, conda):
     """`mlflow run . -e evaluate -P dataset=tnews` measures the whole default grid as child runs of the project run."""
     run("mlflow run . -e evaluate -P dataset=tnews", checkout, CRT_DATA_DIR=str(SAMPLES), **conda)
-    cells, _ = read_cells(())
+    cells = read_stored((), ()).cells
     assert len(cells) == 55
     parents = mlflow.search_runs(filter_string="tags.`crt.kind` = 'grid'")
     assert parents["status"].tolist() == ["FINISHED"]
@@ -83,7 +83,7 @@ def test_a_wrong_option_fails_the_project_run(checkout, conda):
 def test_the_demo(checkout):
     """`mlflow run .` trains, registers, measures and compares on the built-in reviews; the model beats guessing."""
     result = run("mlflow run . --env-manager local", checkout)
-    cells, _ = read_cells(())
+    cells = read_stored((), ()).cells
     assert len(cells) == 110
     clean = cells[cells["perturbation"] == "clean"].set_index("model")["clean_acc"]
     assert clean["tiny"] > 0.7
@@ -104,7 +104,7 @@ def test_two_processes_give_the_cells_of_one(checkout, tiny_checkpoint):
     for experiment, launcher in (("one", f"{sys.executable} -m"), ("two", "torchrun --nproc_per_node 2 -m")):
         environment = {"MLFLOW_EXPERIMENT_NAME": experiment, "ACCELERATE_USE_CPU": "1", "OMP_NUM_THREADS": "1"}
         run(f"{launcher} entrypoints.evaluate {arguments} --output_dir {experiment}", checkout, **environment)
-        frames.append(read_cells([experiment])[0])
+        frames.append(read_stored([experiment], ()).cells)
     pd.testing.assert_frame_equal(detail_table(frames[0]), detail_table(frames[1]))
     assert list(frames[0]["key"].sort_values()) == list(frames[1]["key"].sort_values())
     processes = mlflow.search_runs(experiment_names=["two"], filter_string="tags.`crt.kind` = 'grid'")

@@ -11,7 +11,7 @@ from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.models import PredictOptions, load_predictor
 from crt.records import Cell, CellRecord
-from crt.tracking import open_run, read_cells
+from crt.tracking import open_run, read_stored
 
 TASK = TASKS["tnews"]
 
@@ -50,7 +50,7 @@ def test_a_cell_that_fails_half_way_does_not_count(store, monkeypatch):
         with pytest.raises(OSError, match="disk full"):
             tracker.log_cell(record())
         assert tracker.finished() == frozenset()
-    assert read_cells(())[0].empty
+    assert read_stored((), ()).cells.empty
 
 
 def test_more_cells_than_a_page(store, monkeypatch):
@@ -60,7 +60,7 @@ def test_more_cells_than_a_page(store, monkeypatch):
         for seed in range(5):
             tracker.log_cell(record(seed))
         assert len(tracker.finished()) == 5
-    assert len(read_cells(())[0]) == 5
+    assert len(read_stored((), ()).cells) == 5
 
 
 def test_a_modified_table_is_tagged(store):
@@ -106,7 +106,7 @@ def test_a_store_that_cannot_work(store, monkeypatch, uri):
 def test_unknown_experiment(store):
     """An experiment that does not exist is an error, not an empty table."""
     with pytest.raises(TrackingError, match="there is no experiment 'x'; the store has Default"):
-        read_cells(["x"])
+        read_stored(["x"], ())
 
 
 def test_registry(store, tiny_checkpoint, accelerator):

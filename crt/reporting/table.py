@@ -3,7 +3,8 @@
 All functions take stored cells as `tracking.cell_frame` gives them: one row a cell, keys, params and metrics as columns.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,6 +163,40 @@ def paper_table(cells: pd.DataFrame, metric: str, signature: str) -> PaperTable:
     )
     header = ("data set", "model", "prob", *map(str, means.columns))
     return PaperTable(metric, header, rows, _best(means, metric), _caption(summary, metric), signature)
+
+
+STUDIES: Mapping[str, str] = {
+    "heuristics": r"(.*)_(entailed|non_entailed)|nli_accuracy",
+    "behaviour": r"(mft|inv|dir)_pass_rate",
+    "detect": r"(encoder_)?(detection|labelling)_(balanced_accuracy|roc_auc)",
+}
+"""The metrics of the studies beside the grid that stand in a table over several models."""
+
+
+def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
+    """Return a table for each study and data set: the last run of each model, its metrics in percent, the best ones bold.
+
+    Args:
+        runs: from `tracking.study_frame`.
+    """
+    if runs.empty:
+        return ()
+    tables = []
+    for (kind, dataset), group in runs.groupby(["kind", "dataset"], sort=True):
+        rows = group.drop_duplicates("model", keep="last").sort_values("model")
+        wanted = re.compile(rf"metric\.(?:{STUDIES[str(kind)]})")
+        columns = sorted(name for name in map(str, rows.columns) if wanted.fullmatch(name))
+        values = rows[columns].dropna(axis=1, how="all").astype(float)
+        texts = [[mean_std(value, None, scale=100, digits=1) for value in row] for row in values.to_numpy().tolist()]
+        cells = tuple((str(dataset), str(m), *row) for m, row in zip(rows["model"], texts, strict=True))
+        best = values.round(3).eq(values.round(3).max()) & (len(values) > 1)
+        marks = frozenset((int(r), int(c) + 2) for r, c in zip(*best.to_numpy().nonzero(), strict=True))
+        header = ("data set", "model", *(name[7:].replace("_", " ") for name in values.columns))
+        note = "Best of the models in bold." if len(rows) > 1 else ""
+        digests = [str(d) for c in ("data_digest", "suite_digest") if c in rows for d in rows[c].dropna().unique()]
+        caption = f"{kind} on {dataset}, in percent. {note}".strip()
+        tables.append(PaperTable(f"{kind}_{dataset}", header, cells, marks, caption, f"{kind}:{','.join(digests)}"))
+    return tuple(tables)
 
 
 def _wide(summary: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -109,7 +109,7 @@ def _overlap(premise: str, hypothesis: str) -> str:
     share = len(one & other) / max(len(one | other), 1)
     band = sum(share >= bound for bound in BANDS)
     bounds = (0.0, *BANDS, 1.0)
-    return f"{bounds[band]:.2f}-{bounds[band + 1]:.2f}"
+    return f"overlap {bounds[band]:.2f}-{bounds[band + 1]:.2f}"
 
 
 def _contained(premise: str, hypothesis: str) -> str:

@@ -107,7 +107,12 @@ def run(
         accelerator: device and processes; every process must call this.
         tracker: None on all processes but the main one.
     """
-    params = {"dataset": task.name, "suite": suite.name, "suite_version": suite.version, "suite_digest": suite.digest}
+    params = {
+        "dataset": task.name,
+        "suite_name": suite.name,
+        "suite_version": suite.version,
+        "suite_digest": suite.digest,
+    }
     if suite.scored:
         given = [given_answers(case, task.labels) for case in suite.cases]
         rows = [judge(case, before, after) for case, (before, *after) in zip(suite.cases, given, strict=True)]
@@ -143,12 +148,10 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
         if figures:
             from crt.reporting.figures import pass_bars, save
 
-            figure = pass_bars(capabilities, f"{findings.params['model']} on the {findings.params['suite']} suite")
+            figure = pass_bars(capabilities, f"{findings.params['model']} on the {findings.params['suite_name']} suite")
             for suffix in (".svg", ".png"):
                 save(figure, staging / f"behaviour{suffix}")
-    tracker.log_params({name: value for name, value in findings.params.items() if value})
-    tracker.log_metrics(findings.metrics)
-    tracker.log_note(text)
+    tracker.log_study(findings.params, findings.metrics, text)
     return text
 
 
@@ -195,7 +198,7 @@ def compared(tracker: "MlflowTracker", runs: Sequence[str]) -> tuple[pd.DataFram
     """
     stored = {run: tracker.stored(run, "behaviour") for run in runs}
     marks = {
-        run: f"{p.get('suite', '?')} {p.get('suite_version', '')} ({p.get('suite_digest', '')})"
+        run: f"{p.get('suite_name', '?')} {p.get('suite_version', '')} ({p.get('suite_digest', '')})"
         for run, p in stored.items()
     }
     if len({p.get("suite_digest") for p in stored.values()}) > 1:

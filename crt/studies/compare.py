@@ -12,7 +12,7 @@ import pandas as pd
 from crt import __version__
 from crt.errors import TrackingError
 from crt.records import CLEAN
-from crt.reporting.table import PaperTable, detail_table, headline, paper_table, summary_table
+from crt.reporting.table import PaperTable, detail_table, headline, paper_table, study_tables, summary_table
 from crt.studies.results import staged
 
 if TYPE_CHECKING:
@@ -122,6 +122,41 @@ def _redo(row: pd.Series, newest: pd.Series) -> str:
     return f"mlflow run . -e evaluate {given}"
 
 
+def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the runs of the other studies to compare: for each data set those on the same texts as the newest one."""
+    for column, wanted in (("model", models), ("dataset", datasets)):
+        if wanted and column in runs:
+            runs = runs[runs[column].isin(wanted)]
+    for digest in ("data_digest", "suite_digest"):
+        if digest in runs:
+            newest = runs.groupby(["kind", "dataset"])[digest].transform("last")
+            odd = runs[digest].notna() & (runs[digest] != newest)
+            for row in runs[odd].itertuples():
+                log.info(
+                    "%s of %s on %s was measured on other texts than the newest, and is left out",
+                    row.kind,
+                    row.model,
+                    row.dataset,
+                )
+            runs = runs[~odd]
+    return runs
+
+
+def publish_studies(tracker: "MlflowTracker", runs: pd.DataFrame, folder: Path) -> tuple[PaperTable, ...]:
+    """Write a table for each study beside the grid, over all models that were measured."""
+    tables = study_tables(runs)
+    with staged(tracker, folder) as staging:
+        for table in tables:
+            _write(table, staging / f"table_{table.metric}")
+    return tables
+
+
+def _write(table: PaperTable, stem: Path) -> None:
+    table.csv().to_csv(stem.with_suffix(".csv"), index=False, lineterminator="\n")
+    stem.with_suffix(".md").write_text(table.markdown(), encoding="utf-8")
+    stem.with_suffix(".tex").write_text(table.latex(), encoding="utf-8")
+
+
 def signature(cells: pd.DataFrame) -> str:
     """Return what must agree for two tables to be comparable, as `key:value` pairs."""
 
@@ -165,10 +200,7 @@ def publish(tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, figu
         detail_table(cells).to_csv(staging / "cells.csv", index=False, lineterminator="\n")
         summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
         for table in tables:
-            stem = staging / f"paper_table_{table.metric}"
-            table.csv().to_csv(stem.with_suffix(".csv"), index=False, lineterminator="\n")
-            stem.with_suffix(".md").write_text(table.markdown(), encoding="utf-8")
-            stem.with_suffix(".tex").write_text(table.latex(), encoding="utf-8")
+            _write(table, staging / f"paper_table_{table.metric}")
         if figures:
             from crt.reporting.figures import write_figures
 

@@ -147,7 +147,7 @@ def from_dataset(
     if successful:
         texts = tuple(_successful(examples.examples, rows, texts, victim))
     params = {
-        "dataset": task.name, "split": examples.name, "data_digest": examples.digest(), "victim": victim.name,
+        "dataset": task.name, "split": examples.name, "data_digest": examples.digest(), "model": victim.name,
         "victim_source": model.source, "prob": f"{prob:g}", "seed": str(seed), "successful": str(successful).lower(),
     }  # fmt: skip
     return Corpus(task.name, split(texts, seed=seed), victim, params)
@@ -282,13 +282,12 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path) -> str:
         for verdict in findings.verdicts:
             kind = verdict.detector.partition(":")[0]
             verdict.confusion().to_csv(staging / f"confusion_{verdict.task}_{kind}.csv", lineterminator="\n")
-    tracker.log_params(
-        {**findings.params, **{f"choice_{name}": max(s, key=s.__getitem__) for name, s in findings.choices.items()}}
-    )
+    metrics: dict[str, float] = {}
     for verdict in findings.verdicts:
         kind = "" if verdict.detector.startswith("features") else "encoder_"
-        tracker.log_metrics({f"{kind}{verdict.task}_{name}": value for name, value in verdict.metrics.items()})
-    tracker.log_note(text)
+        metrics |= {f"{kind}{verdict.task}_{name}": value for name, value in verdict.metrics.items()}
+    chosen = {f"choice_{name}": max(scores, key=scores.__getitem__) for name, scores in findings.choices.items()}
+    tracker.log_study({**findings.params, **chosen}, metrics, text)
     return text
 
 

@@ -56,7 +56,7 @@ class Findings:
         found = {}
         for row in self.table[self.table["level"] == self.table["level"].iloc[0]].itertuples():
             gold = names[row.gold] if row.rule == "collapsed" else row.gold
-            found[re.sub(r"[^\w-]+", "_", f"{row.group}_{gold}")] = float(row.accuracy)
+            found[re.sub(r"[^\w.-]+", "_", f"{row.group}_{gold}")] = float(row.accuracy)
         return found if self.nli_accuracy is None else {**found, "nli_accuracy": self.nli_accuracy}
 
 
@@ -216,9 +216,7 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
             figure = group_bars(findings.table, f"{findings.params['model']} on {findings.params['dataset']}")
             for suffix in (".svg", ".png"):
                 save(figure, staging / f"heuristics{suffix}")
-    tracker.log_params(findings.params)
-    tracker.log_metrics(findings.metrics)
-    tracker.log_note(table)
+    tracker.log_study(findings.params, findings.metrics, table)
     return table
 
 

@@ -18,7 +18,7 @@ from crt.studies import benchmark
 from crt.studies.answers import Answers, compare, results
 from crt.studies.grid import Grid
 from crt.tasks import Source
-from crt.tracking import MlflowTracker, open_run, read_cells
+from crt.tracking import MlflowTracker, open_run, read_stored
 
 OPTIONS = PredictOptions(max_length=64)
 SMALL = {"perturbations": ("homophone", "space"), "probs": (0.05, 0.3), "seeds": (13, 42)}
@@ -206,7 +206,7 @@ def test_compare_reads_what_was_stored(measure, tiny_checkpoint, tmp_path):
     """A comparison has the paper table with both models, and one summary run for each model, also when repeated."""
     measure(models=("rule", str(tiny_checkpoint)))
     for _ in range(2):
-        cells, experiments = read_cells(())
+        cells, _, experiments = read_stored((), ())
         with open_run("compare", "compare", {}) as tracker:
             found = compare.publish(tracker, compare.select(cells), tmp_path / "out", figures=False)
     assert experiments == ("Default",)

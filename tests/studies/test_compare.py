@@ -2,10 +2,13 @@
 
 import pandas as pd
 import pytest
+from conftest import SAMPLES
 
 from crt import __version__
 from crt.errors import TrackingError
 from crt.records import CLEAN
+from crt.reporting.table import study_tables
+from crt.studies import compare
 from crt.studies.compare import select, signature
 
 BASE = {
@@ -213,3 +216,55 @@ def test_signature_leaves_out_what_is_unknown():
     """What no cell has is no part of the signature."""
     cells = frame({}).drop(columns=["table_sha256", "fields"])
     assert signature(cells) == f"crt:{__version__}|scoring:1|data:tnews@dddddddd|probs:0.1|seeds:13"
+
+
+def test_studies_beside_the_grid(command, tmp_path):
+    """Heuristics and behaviour of several models stand in a table each, the best bold; without cells there is no grid table."""
+    data = ("--data_dir", SAMPLES, "--no_figures")
+    command("heuristics", "--dataset", "ocnli", "--model", "rule", *data)
+    command("behaviour", "--dataset", "sample", "--model", "rule", *data)
+    shown = command("compare").stdout
+    assert "| data set | model | overlap 0.00-0.25 entailed |" in shown
+    assert "| ocnli | rule |" in shown
+    assert "| sample | rule |" in shown
+    assert "dir pass rate | inv pass rate | mft pass rate" in shown
+    names = {path.name for path in (tmp_path / "outputs").iterdir()}
+    assert {"table_heuristics_ocnli.md", "table_heuristics_ocnli.tex", "table_behaviour_sample.csv"} <= names
+    assert not any(name.startswith("paper_table") for name in names)
+
+
+def test_a_study_table():
+    """The last run of each model counts, undefined metrics are dashes, and the best of several models is bold."""
+    runs = pd.DataFrame(
+        [
+            {"kind": "behaviour", "model": "a", "dataset": "d", "metric.mft_pass_rate": 0.1, "metric.mft_total": 5.0},
+            {
+                "kind": "behaviour",
+                "model": "a",
+                "dataset": "d",
+                "metric.mft_pass_rate": 0.5,
+                "metric.inv_pass_rate": 1.0,
+            },
+            {"kind": "behaviour", "model": "b", "dataset": "d", "metric.mft_pass_rate": 0.75},
+        ]
+    )
+    (table,) = study_tables(runs)
+    assert table.header == ("data set", "model", "inv pass rate", "mft pass rate")
+    assert table.rows == (("d", "a", "100.0", "50.0"), ("d", "b", "–", "75.0"))
+    assert table.best == {(0, 2), (1, 3)}
+    assert study_tables(runs[:0]) == ()
+
+
+def test_studies_on_other_texts_are_left_out(caplog):
+    """Of two suites the newest counts; the older run is named."""
+    runs = pd.DataFrame(
+        [
+            {"kind": "behaviour", "model": "a", "dataset": "d", "suite_digest": "1"},
+            {"kind": "behaviour", "model": "b", "dataset": "d", "suite_digest": "2"},
+            {"kind": "heuristics", "model": "a", "dataset": "d", "data_digest": "3"},
+        ]
+    )
+    with caplog.at_level("INFO"):
+        kept = compare.select_studies(runs)
+    assert kept[["kind", "model"]].to_numpy().tolist() == [["behaviour", "b"], ["heuristics", "a"]]
+    assert "behaviour of a on d was measured on other texts" in caplog.text

@@ -80,7 +80,7 @@ def test_surface_cues():
     groups = surface_groups(pairs)
     assert groups["hypothesis in premise"] == ["subsequence", "no", "one run"]
     assert groups["negation in the hypothesis"] == ["none", "hypothesis only", "both sides"]
-    assert groups["overlap"] == ["0.50-0.75", "0.00-0.25", "0.75-1.00"]
+    assert groups["overlap"] == ["overlap 0.50-0.75", "overlap 0.00-0.25", "overlap 0.75-1.00"]
 
 
 @published
@@ -197,7 +197,7 @@ def test_the_command(command, tmp_path):
     assert run.data.tags["crt.kind"] == "heuristics"
     level = table[(table["level"] == "overlap") & (table["rule"] == "three-way")]
     for row in level.itertuples():
-        assert run.data.metrics[f"{row.group}_{row.gold}".replace(".", "_")] == pytest.approx(row.accuracy)
+        assert run.data.metrics[f"{row.group}_{row.gold}".replace(" ", "_")] == pytest.approx(row.accuracy)
     assert {file.path for file in mlflow.MlflowClient().list_artifacts(run.info.run_id)} >= {
         "hans_predictions.txt",
         "heuristics.csv",

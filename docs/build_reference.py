@@ -9,7 +9,9 @@ import click
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference.md"
-COMMANDS = ("main", "train", "evaluate", "compare", "baselines", "perturb", "audit")
+COMMANDS = (
+    "main", "train", "evaluate", "compare", "baselines", "heuristics", "behaviour", "detect", "perturb", "audit",
+)  # fmt: skip
 
 INTRODUCTION = """\
 # Reference

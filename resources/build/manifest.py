@@ -13,8 +13,8 @@ TOOLS = ("numpy", "pillow", "rapidfuzz")
 
 def files() -> dict[str, str]:
     """Return the digest of each resource."""
-    paths = [RESOURCES / "readings.json"]
-    for folder in ("perturbations", "rules", "samples"):
+    paths = [RESOURCES / "readings.json", RESOURCES / "prompts.json"]
+    for folder in ("perturbations", "rules", "samples", "suites"):
         paths += (RESOURCES / folder).rglob("*")
     return {
         path.relative_to(RESOURCES).as_posix(): sha256(path.read_bytes()).hexdigest()

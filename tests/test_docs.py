@@ -124,11 +124,13 @@ def test_adding_names_what_exists():
     """docs/adding.md has a section for each kind of contribution, and the files and names in it exist."""
     text = read(DOCS / "adding.md")
     titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert titles[:6] == [
+    assert titles[:8] == [
         "A table perturbation",
         "Another perturbation",
         "Judging a perturbation blind",
         "A data set",
+        "A behaviour suite",
+        "A feature of attacked texts",
         "A model kind",
         "A metric",
     ]

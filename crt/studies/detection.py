@@ -1,6 +1,7 @@
 """Attack detection: was a text attacked, and by what? Every text of a source stays in one part (after TCAB)."""
 
 import logging
+import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -257,18 +258,20 @@ def _encoder(
         for which in ("train", "validation")
     }
     test = corpus.parts["test"]
-    with tempfile.TemporaryDirectory(prefix="crt-detect-") as folder:
-        for record in train(task, splits["train"], splits["validation"], accelerator, options, Path(folder)):
-            if isinstance(record, Checkpoint):
-                predictor = load_predictor(str(record.folder), task, accelerator, options.predict)
-                answers = Answers(predictor, [text.input for text in test])
-                p = answers.of([text.input for text in test]).probabilities
-                gold = np.array([e.label for e in part("test", test).examples], dtype=np.int64)
-                score = None if labelling else p[:, 1].astype(np.float64)
-                sources = tuple(text.group for text in test)
-                predicted = p.argmax(axis=1).astype(np.int64)
-                return Verdict(name, f"encoder: {predictor.name}", names, gold, predicted, sources, score)
-    raise AssertionError("training ends with a checkpoint")
+    folder = share(accelerator, lambda: tempfile.mkdtemp(prefix="crt-detect-"))
+    try:
+        *_, saved = train(task, splits["train"], splits["validation"], accelerator, options, Path(folder))
+        predictor = load_predictor(folder, task, accelerator, options.predict)
+        p = Answers(predictor, [text.input for text in test]).of([text.input for text in test]).probabilities
+    finally:
+        accelerator.wait_for_everyone()
+        shutil.rmtree(folder, ignore_errors=True)
+    gold = np.array([example.label for example in part("test", test).examples], dtype=np.int64)
+    score = None if labelling else p[:, 1].astype(np.float64)
+    sources = tuple(text.group for text in test)
+    assert isinstance(saved, Checkpoint)
+    detector = f"encoder: {saved.base_model}"
+    return Verdict(name, detector, names, gold, p.argmax(axis=1).astype(np.int64), sources, score)
 
 
 def publish(tracker: "MlflowTracker", findings: Findings, folder: Path) -> str:
@@ -293,40 +296,16 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path) -> str:
 
 def summary(findings: Findings) -> str:
     """Return the scores, the recall of each label, and how unseen attacks are detected, in Markdown."""
-    rows = []
-    for verdict in findings.verdicts:
-        m = verdict.metrics
-        bounds = (
-            f"{m['balanced_accuracy_low']:.3f}-{m['balanced_accuracy_high']:.3f}"
-            if "balanced_accuracy_low" in m
-            else DASH
-        )
-        auc = f"{m['roc_auc']:.3f}" if "roc_auc" in m else DASH
-        rows.append(
-            [
-                verdict.task,
-                verdict.detector,
-                f"{m['balanced_accuracy']:.3f}",
-                bounds,
-                f"{m['macro_f1']:.3f}",
-                f"{m['accuracy']:.3f}",
-                auc,
-            ]
-        )
+    rows, found = [], [verdict.metrics for verdict in findings.verdicts]
+    for verdict, metrics in zip(findings.verdicts, found, strict=True):
+        low, high = _shown(metrics, "balanced_accuracy_low"), _shown(metrics, "balanced_accuracy_high")
+        others = [_shown(metrics, name) for name in ("macro_f1", "accuracy", "roc_auc")]
+        rows.append([verdict.task, verdict.detector, _shown(metrics, "balanced_accuracy"), f"{low}-{high}", *others])
     header = ("task", "detector", "balanced accuracy", "95 % interval", "macro-F1", "accuracy", "ROC AUC")
     parts = [markdown(header, rows, texts=2)]
     labels = list(dict.fromkeys(name for verdict in findings.verdicts for name in verdict.names))
     columns = [f"{v.task}, {v.detector.partition(':')[0]}" for v in findings.verdicts]
-    recall = [
-        [
-            label,
-            *(
-                f"{v.metrics[f'recall_{label}']:.2f}" if f"recall_{label}" in v.metrics else DASH
-                for v in findings.verdicts
-            ),
-        ]
-        for label in labels
-    ]
+    recall = [[label, *(_shown(metrics, f"recall_{label}", 2) for metrics in found)] for label in labels]
     parts.append(markdown(("recall of", *columns), recall))
     if len(findings.unseen):
         shown = [
@@ -335,3 +314,8 @@ def summary(findings: Findings) -> str:
         ]
         parts.append(markdown(("never trained on", "recall", "recall of clean", "balanced accuracy", "n"), shown))
     return "\n".join(parts)
+
+
+def _shown(metrics: Mapping[str, float], name: str, digits: int = 3) -> str:
+    value = metrics.get(name)
+    return DASH if value is None else f"{value:.{digits}f}"

@@ -14,8 +14,8 @@ from crt.errors import DataError, GridError, ModelError, TrackingError
 from crt.models import PredictOptions
 from crt.records import CLEAN, Prediction
 from crt.reporting.table import detail_table
-from crt.studies import benchmark
-from crt.studies.answers import Answers, compare, results
+from crt.studies import benchmark, compare, results
+from crt.studies.answers import Answers
 from crt.studies.grid import Grid
 from crt.tasks import Source
 from crt.tracking import MlflowTracker, open_run, read_stored

@@ -9,10 +9,12 @@ import pytest
 
 from crt.catalogue import TASKS
 from crt.errors import DataError, ModelError
+from crt.models import PredictOptions
+from crt.models.training import TrainOptions, train
 from crt.records import Prediction
 from crt.scoring.heuristics import accuracy_by_group, collapse, surface_groups
 from crt.studies import heuristics
-from crt.tasks import Source, find_task
+from crt.tasks import Source, find_task, load_training
 
 REAL = Path(__file__).parents[3] / "shared/data"
 published = pytest.mark.skipif(not REAL.is_dir(), reason="the published data are not at hand")
@@ -204,3 +206,25 @@ def test_the_command(command, tmp_path):
         "heuristics.md",
         "heuristics.svg",
     }
+
+
+def test_training_on_hans(tmp_path, accelerator):
+    """HANS's training file goes through `train` like any data set, and the checkpoint through `heuristics`."""
+    lines = [
+        f"{'entailment' if k % 2 else 'non-entailment'}\tThe judge {k} slept .\tThe judge slept .\tex{k}\tsubsequence\ts{k % 2}\tt"
+        for k in range(40)
+    ]
+    (tmp_path / "hans").mkdir()
+    for name in ("train", "evaluation"):
+        text = "\n".join((ROWS.splitlines()[0], *lines)) + "\n"
+        (tmp_path / "hans" / f"heuristics_{name}_set.txt").write_text(text, encoding="utf-8")
+    source = Source(tmp_path)
+    split, selection = load_training(TASKS["hans"], source)
+    options = TrainOptions(model="tiny", predict=PredictOptions(max_length=32))
+    *_, checkpoint = train(TASKS["hans"], split, selection, accelerator, options, tmp_path / "model")
+    pairs = heuristics.load_pairs(TASKS["hans"], None, source, None)
+    found = heuristics.measure(
+        *pairs, str(checkpoint.folder), PredictOptions(), accelerator, None, default=TASKS["hans"]
+    )
+    assert set(found.metrics) == {"subsequence_entailed", "subsequence_non_entailed"}
+    assert {label for _, label in found.predictions} <= {"entailment", "non-entailment"}

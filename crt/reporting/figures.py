@@ -112,7 +112,7 @@ def pass_bars(rates: pd.DataFrame, title: str) -> Figure:
     figure = Figure(figsize=(5.2, 0.27 * len(rows) + 0.9), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    bars = axes.barh([str(name) for name in rows.iloc[:, 0]], 100 * rows["pass_rate"], 0.7, color=COLOURS[0])
+    bars = axes.barh([str(name).replace("_", " ") for name in rows.iloc[:, 0]], 100 * rows["pass_rate"], 0.7, color=COLOURS[0])
     axes.bar_label(
         bars, [f"{p}/{t}" for p, t in zip(rows["passed"], rows["total"], strict=True)], fontsize=8, padding=3
     )

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crt.perturbations import PERTURBATIONS
-from crt.reporting.figures import FIGURES, dose_curves, save
+from crt.reporting.figures import FIGURES, dose_curves, group_bars, pass_bars, save
 from crt.reporting.table import summary_table
 from crt.scoring.metrics import METRICS
 
@@ -82,3 +82,31 @@ def test_draws_what_there_is(tmp_path, table):
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == list(PERTURBATIONS)
     assert len(panels(figure)) == len(table[["model", "dataset"]].drop_duplicates())
+
+
+def test_bars_of_groups():
+    """Each gold label has a bar in each coarse group, as high as its accuracy; an absent one has none; chance is drawn."""
+    columns = ["level", "group", "rule", "gold", "n", "accuracy"]
+    rows = [
+        ["heuristic", "a_b", "collapsed", "entailment", 3, 0.9],
+        ["heuristic", "a_b", "collapsed", "non-entailment", 3, 0.2],
+        ["heuristic", "c", "collapsed", "entailment", 3, 0.5],
+        ["subcase", "x", "collapsed", "entailment", 3, 0.1],
+        ["heuristic", "a_b", "three-way", "neutral", 3, 0.7],
+    ]
+    (axes,) = group_bars(pd.DataFrame(rows, columns=columns), "t").axes
+    heights = [[bar.get_height() for bar in container] for container in axes.containers]
+    assert heights == [[90, 50], [20, pytest.approx(np.nan, nan_ok=True)]]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["a b", "c"]
+    assert axes.lines[0].get_ydata()[0] == 50
+
+
+def test_bars_of_capabilities():
+    """Each capability that counts has a bar, in the order of the suite from the top, with passed/total beside it."""
+    rates = pd.DataFrame(
+        {"capability": ["x_y", "z", "none"], "passed": [1, 2, 0], "total": [2, 2, 0], "pass_rate": [0.5, 1.0, np.nan]}
+    )
+    (axes,) = pass_bars(rates, "t").axes
+    assert [bar.get_width() for bar in axes.containers[0]] == [100, 50]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["z", "x y"]
+    assert [text.get_text() for text in axes.texts] == ["2/2", "1/2"]

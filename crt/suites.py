@@ -137,7 +137,8 @@ def _faults(case: Case, labels: Sequence[str], fields: int, *, scored: bool) -> 
         yield f"type '{case.type}' is none of {', '.join(TYPES)}"
     widths = {len(value) for value in (case.original, *case.changed)}
     if widths != {fields}:
-        yield f"has texts of {max(widths)} fields, the task has {fields}"
+        more = "; write pairs as JSON, each text a list of two" if fields == 2 else ""
+        yield f"has texts of {max(widths)} fields, the task has {fields}{more}"
     for name in ("expected", "target"):
         if (label := getattr(case, name)) and label not in labels:
             yield f"{name} '{label}' is none of the labels {', '.join(labels)}"
@@ -176,8 +177,15 @@ def _json_suite(path: Path) -> Suite:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or not isinstance(data.get("cases"), list):
         raise DataError(f"{path}: needs `schema`: {SCHEMA}, `version` and a list `cases`")
     lists = data.get("lists", {})
+    if not isinstance(lists, dict) or not all(isinstance(entry, dict) for entry in data["cases"]):
+        raise DataError(f"{path}: `lists` is an object of lists of words, and each of `cases` is an object")
     for name, words in lists.items():
-        if not words or not all(isinstance(word, str) and word for word in words) or len(set(words)) < len(words):
+        if (
+            not isinstance(words, list)
+            or not words
+            or not all(isinstance(word, str) and word for word in words)
+            or len(set(words)) < len(words)
+        ):
             raise DataError(f"{path}: list '{name}' is empty, or holds a word twice or none: {words}")
     cases = [case for entry in data["cases"] for case in _expanded(path, entry, lists)]
     return Suite(path.stem, str(data.get("version", "")), tuple(cases))

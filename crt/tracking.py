@@ -50,7 +50,7 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
     """Open the run that an entry point works in: the project run under `mlflow run`, else a new one.
 
     Args:
-        kind: train, grid, baselines, compare or main; the tag `crt.kind`.
+        kind: the tag `crt.kind`: train, grid, compare, heuristics, behaviour, detect …
         name: of a new run.
         settings: logged as params `cfg.<name>`; the project parameters themselves are logged by `mlflow run`.
 
@@ -168,10 +168,10 @@ class MlflowTracker:
         return dict(run.data.params)
 
     def table(self, run_id: str, name: str) -> pd.DataFrame:
-        """Return a CSV artifact of a run; an empty cell is an empty text."""
+        """Return a CSV artifact of a run; every cell is a text, as it stands there."""
         with tempfile.TemporaryDirectory() as folder:
             path = self.client.download_artifacts(run_id, name, folder)
-            return pd.read_csv(path, keep_default_na=False, encoding="utf-8-sig")
+            return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
 
     def resolve(self, spec: str, task: Task) -> ResolvedModel:
         """Return the model that a spec stands for; an empty one is the best that is registered for the task, else `rule`.
@@ -212,7 +212,7 @@ class MlflowTracker:
         """Log what a study beside the grid found; model and data set are tags too, since `mlflow run` logs its own params."""
         self.log_params({name: value for name, value in params.items() if value})
         self.log_tags({f"crt.{name}": params[name] for name in ("model", "dataset")})
-        self.log_metrics(metrics)
+        self.log_metrics({re.sub(r"[^\w./ -]+", "_", name): value for name, value in metrics.items()})
         self.log_note(note)
 
     def log_folder(self, folder: Path) -> None:

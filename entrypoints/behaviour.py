@@ -54,8 +54,8 @@ def main(**o: Any) -> None:
     suite = load_suite(
         o["suite"] or suite_path("chnsenticorp" if task.name == "sample" else task.name), task.labels, len(task.fields)
     )
-    loaded = [load(name) for name in o["perturbations"]]
-    reach_hub([], [] if suite.scored else [o["model"] or ""], data)
+    loaded = [load(name) for name in dict.fromkeys(o["perturbations"])]
+    reach_hub([] if suite.scored else [task], [] if suite.scored else [o["model"] or ""], data)
 
     from crt.studies import behaviour, results
 

@@ -23,9 +23,9 @@ def main(**o: Any) -> None:
     stored = read_stored(o["experiments"], tuple(STUDIES))
     wanted = {"models": o["models"], "datasets": o["datasets"]}
     studies = compare.select_studies(stored.studies, **wanted)
-    cells = stored.cells
-    if not cells.empty or studies.empty:
-        cells = compare.select(cells, **wanted)
+    cells = stored.cells[:0]
+    if studies.empty or compare.any_cell(stored.cells, **wanted):
+        cells = compare.select(stored.cells, **wanted)
     names = ", ".join(stored.experiments)
     with tracked("compare", "compare", {"experiments": ",".join(stored.experiments)}) as (_, tracker):
         assert tracker is not None

@@ -55,7 +55,7 @@ def main(**o: Any) -> None:
 
     task = find_task(o["dataset"], text=o["text_column"], text_pair=o["text_pair_column"], label=o["label_column"])
     data = source(o)
-    loaded = [load(name) for name in o["perturbations"]]
+    loaded = [load(name) for name in dict.fromkeys(o["perturbations"])]
     models = [o["encoder"] or "", *([] if o["attacks"] else [o["model"] or ""])]
     reach_hub([] if o["attacks"] else [task], models, data)
 
@@ -77,7 +77,7 @@ def main(**o: Any) -> None:
         if o["attacks"]:
             corpus = detection.Corpus(
                 o["attacks"].stem, attacks.split(attacks.from_file(o["attacks"]), seed=o["seed"]), None,
-                {"model": "none", "dataset": o["attacks"].name, "seed": str(o["seed"])},
+                {"model": "no victim", "dataset": o["attacks"].name},
             )  # fmt: skip
         else:
             corpus = detection.from_dataset(
@@ -86,7 +86,9 @@ def main(**o: Any) -> None:
             )  # fmt: skip
         found = detection.run(corpus, seed=o["seed"], encoder=encoder, accelerator=accelerator)
         if tracker:
-            click.echo(f"{detection.publish(tracker, found, o['output_dir'])}\ntables: {o['output_dir']}")
+            click.echo(
+                f"{detection.publish(tracker, found, o['output_dir'], figures=not o['no_figures'])}\ntables and figure: {o['output_dir']}"
+            )
 
 
 if __name__ == "__main__":

@@ -91,8 +91,8 @@ def test_an_empty_file_is_refused(suffix, content, tmp_path):
     [
         ("a.tsv", "label\ttext\n", "a.tsv: holds no rows"),
         ("a.csv", "label,text", "a.csv: holds no rows"),
-        ("a.txt", "好", "a.txt: cannot tell the format of '.txt'; known: .csv, .tsv, .jsonl, .json, .parquet"),
-        ("a", "好", "a: cannot tell the format of ''; known: .csv, .tsv, .jsonl, .json, .parquet"),
+        ("a.doc", "好", "a.doc: cannot tell the format of '.doc'; known: .csv, .tsv, .txt, .jsonl, .json, .parquet"),
+        ("a", "好", "a: cannot tell the format of ''; known: .csv, .tsv, .txt, .jsonl, .json, .parquet"),
         ("a.tsv", "label\ttext\n1\t好\n0\t差".encode("gb18030"), "a.tsv, line 2: byte 0xba is not UTF-8"),
         ("a.csv", "label,text\n1,好".encode("utf-16"), "a.csv, line 1: byte 0xff is not UTF-8"),
         ("a.jsonl", b'{"text": "a"}\n\n{"text": "\xc4\xe3"}', "a.jsonl, line 3: byte 0xc4 is not UTF-8"),
@@ -146,7 +146,8 @@ def test_the_formats_agree(tmp_path):
     frame = pd.DataFrame({"label": "1", "text": texts})
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet")
-    write(tmp_path, "a.tsv", "label\ttext\n" + "".join(f"1\t{text}\n" for text in texts))
+    for suffix in (".tsv", ".txt"):
+        write(tmp_path, f"a{suffix}", "label\ttext\n" + "".join(f"1\t{text}\n" for text in texts))
     lines = "".join(json.dumps({"label": "1", "text": text}, ensure_ascii=False) + "\n" for text in texts)
     write(tmp_path, "a.json", lines)
     write(tmp_path, "a.jsonl", lines)

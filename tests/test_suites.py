@@ -127,6 +127,10 @@ def test_bad_suites(tmp_path):
         load_suite(write(tmp_path, case(), lists={"x": []}), BINARY, 1)
     with pytest.raises(DataError, match="holds no cases"):
         load_suite(write(tmp_path), BINARY, 1)
+    for text in ('{"schema": 1, "cases": ["x"]}', '{"schema": 1, "cases": [], "lists": ["a"]}'):
+        (tmp_path / "other.json").write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match="each of `cases` is an object"):
+            load_suite(tmp_path / "other.json", BINARY, 1)
     (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
     with pytest.raises(DataError, match="needs `schema`: 1"):
         load_suite(tmp_path / "other.json", BINARY, 1)

@@ -465,7 +465,7 @@ def test_a_label_that_training_never_saw_is_refused(tmp_path):
 def test_a_repeated_id_is_refused(tmp_path):
     """Two rows of one number would be one example: the column is named."""
     rows = [{"sentence1": "甲", "sentence2": "乙", "label": "neutral", "id": 7}] * 2
-    with pytest.raises(DataError, match="ocnli, split 'validation': column id or idx repeats a value"):
+    with pytest.raises(DataError, match="ocnli, split 'validation': column id or idx repeats '7'"):
         load("ocnli", "validation", write(tmp_path, {"ocnli/dev.json": json_lines(rows)}))
 
 

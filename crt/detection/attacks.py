@@ -78,13 +78,17 @@ def from_file(path: Path) -> list[Attacked]:
     return texts
 
 
+SOURCES = 3
+"""Source texts that each attack must have in each part: the detectors are chosen in as many folds."""
+
+
 def split(texts: Sequence[Attacked], *, seed: int) -> dict[str, list[Attacked]]:
     """Deal the texts to PARTS, all that come from one source to the same one.
 
     Sources are taken in the order of a draw that depends on the seed and the text alone, until a part is full.
 
     Raises:
-        DataError: an attack, or the clean text, does not occur in every part.
+        DataError: an attack, or the clean text, has fewer than SOURCES source texts in a part.
     """
     sizes = Counter(text.group for text in texts)
     groups = list(sizes)
@@ -101,12 +105,13 @@ def split(texts: Sequence[Attacked], *, seed: int) -> dict[str, list[Attacked]]:
     for text in texts:
         parts[part_of[text.group]].append(text)
     for name, rows in parts.items():
-        absent = sorted({text.attack for text in texts} - {text.attack for text in rows})
-        if absent:
-            raise DataError(
-                f"part '{name}' has no text of '{absent[0]}' ({len(sizes)} source texts in all); give more texts, or leave "
-                f"{absent[0]} out"
-            )
+        found = Counter(attack for attack, _ in {(text.attack, text.group) for text in rows})
+        for attack in sorted({text.attack for text in texts}):
+            if found[attack] < SOURCES:
+                raise DataError(
+                    f"part '{name}' has {found[attack]} source texts of '{attack}' ({len(sizes)} in all), and {SOURCES} are "
+                    f"needed; give more texts or a higher prob, or leave {attack} out"
+                )
     return parts
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -65,9 +65,8 @@ def training_space(
     had counted would look less unusual than any clean text to come.
     """
     rows = np.arange(len(inputs))
-    surprise = np.zeros(0)
     parts: dict[int, NDArray[np.float64]] = {}
-    for others, held in GroupKFold(n_splits=min(FOLDS, len(set(groups)))).split(rows, groups=groups):
+    for others, held in GroupKFold(n_splits=FOLDS).split(rows, groups=groups):
         model = Surprise([inputs[k] for k in others if clean[k]])
         points, starts = points_of([inputs[k] for k in held])
         values = np.split(model.of(points, starts), starts[1:])
@@ -82,7 +81,7 @@ def training_space(
 
 def choose(matrix: Matrix, labels: Labels, groups: Sequence[str], *, seed: int) -> tuple[str, dict[str, float]]:
     """Return the name of the best candidate, and the mean balanced accuracy of each over folds of whole groups."""
-    folds = list(GroupKFold(n_splits=min(FOLDS, len(set(groups)))).split(matrix, groups=groups))
+    folds = list(StratifiedGroupKFold(n_splits=FOLDS).split(matrix, labels, groups=groups))
     scores = {}
     for name in candidates(seed):
         found = [

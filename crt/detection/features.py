@@ -106,7 +106,7 @@ def text_features(
     columns = {name: member[:, k] for k, name in enumerate(CLASSES)}
     columns["space_between_han"] = _between(columns["space"], columns["han"], starts)
     columns["latin_between_han"] = _between(columns["latin"], columns["han"], starts)
-    columns["repeated"] = np.append(0.0, (points[1:] == points[:-1]).astype(np.float64))[: len(points)]
+    columns["repeated"] = (points == _shifted(points, starts)).astype(np.float64)
     for region, (first, last) in REGIONS.items():
         begin = starts + np.floor(first * lengths).astype(np.int64)
         end = starts + np.ceil(last * lengths).astype(np.int64)

@@ -120,8 +120,8 @@ def predict_all(predictor: Predictor, inputs: Sequence[Input]) -> Prediction:
     failed = np.flatnonzero(prediction.failed)
     if len(failed):
         raise ModelError(
-            f"model {predictor.name} gives no answer (NaN or infinity) for {len(failed):,} of {len(inputs):,} inputs, "
-            f"the first of them {inputs[failed[0]]!r}; try precision=fp32"
+            f"model {predictor.name} gives no answer (NaN or infinity, or a text that is no label) for {len(failed):,} of "
+            f"{len(inputs):,} inputs, the first of them {inputs[failed[0]]!r}; of NaN, precision=fp32 may rid you"
         )
     return prediction
 

@@ -33,8 +33,11 @@ from crt.models.transformer import (
 from crt.records import Input, Prediction
 from crt.tasks import Source, load_training
 
-EXAMPLES = 2000
-"""Training examples that the class means are taken over, at most."""
+EXAMPLES = 500
+"""Training examples of a class that its mean is taken over, at most."""
+
+POOLER = "pooler."
+"""Weights that are not used, and random where a checkpoint has none."""
 
 TEMPERATURE = 0.05
 """Cosines are divided by it before the softmax: those of one encoder lie close together."""
@@ -79,7 +82,9 @@ class EmbeddingClassifier:
         if empty:
             raise ModelError(f"none of the {len(gold):,} training examples is '{empty[0]}': it has no class mean")
         self._means = _unit(np.stack([vectors[gold == k].mean(axis=0) for k in range(len(self.labels))]))
-        weights = sha256(b"".join(weights_of(self.model)))
+        weights = sha256()
+        for chunk in weights_of(self.model, leave_out=POOLER):
+            weights.update(chunk)
         for part in (self._means.tobytes(), f"{self.max_length}|{self.precision}|{self.labels}".encode()):
             weights.update(part)
         weights.update(self.tokenizer.backend_tokenizer.to_str().encode("utf-8", "surrogatepass"))
@@ -132,7 +137,10 @@ def load_embedding(
         raise ModelError(
             f"{EMBEDDING}:{spec} has no labels of its own, and {task.name} has no training file to learn them from"
         )
-    model, _ = load_model(spec, AutoModel)
+    model, missing = load_model(spec, AutoModel)
+    missing = [name for name in missing if not name.startswith(POOLER)]
+    if missing:
+        raise ModelError(f"model {spec} is no encoder (missing: {', '.join(missing[:3])})")
     length = options.max_length or int(getattr(model.config, "crt_max_length", MAX_LENGTH))
     model.to(accelerator.device)
     name = f"{EMBEDDING}:{model_name(spec, model)}"
@@ -140,6 +148,7 @@ def load_embedding(
         model, load_tokenizer(spec, length), accelerator, options, name=name, labels=task.labels, max_length=length
     )
     train, _ = load_training(task, source)
-    examples = train.limited(EXAMPLES).examples
+    classes = [train.where(lambda example, k=k: example.label == k).limited(EXAMPLES) for k in range(len(task.labels))]  # type: ignore[misc]
+    examples = [example for one in classes for example in one.examples]
     found.fit([example.input for example in examples], [example.label for example in examples])
     return found

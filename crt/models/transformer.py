@@ -300,8 +300,10 @@ def _load_error(spec: str, part: str, error: Exception) -> ModelError:
     )
 
 
-def weights_of(model: PreTrainedModel) -> Iterator[bytes]:
-    """Yield name and bytes of every weight, for a digest."""
+def weights_of(model: PreTrainedModel, leave_out: str = "") -> Iterator[bytes]:
+    """Yield name and bytes of every weight, for a digest; those whose name starts with `leave_out` have no part in it."""
     for name, tensor in sorted(model.state_dict().items()):
+        if leave_out and name.startswith(leave_out):
+            continue
         yield name.encode()
         yield tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()

@@ -91,7 +91,10 @@ class LanguageModel:
         self.model, self.tokenizer, self.accelerator, self.options = model, tokenizer, accelerator, options
         self.name, self.labels, self.prompt, self.max_length = name, labels, prompt, max_length
         self.precision = precision_of(accelerator)
-        self.words: list[list[int]] = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in prompt.words]
+        self.words = [self._ids(word) for word in prompt.words]
+        # what stands before a text, like [CLS] or <s>, but nothing that ends it: the label word comes next
+        whole, plain = tokenizer("好")["input_ids"], self._ids("好")
+        self.start: list[int] = whole[: next((k for k in range(len(whole)) if whole[k : k + len(plain)] == plain), 0)]
         if len({tuple(word) for word in self.words}) < len(self.words):
             raise ModelError(f"the tokenizer of {name} does not tell the label words {', '.join(prompt.words)} apart")
         self.settings: Mapping[str, str] = {
@@ -100,6 +103,7 @@ class LanguageModel:
             "precision": self.precision,
         }
         digest = sha256(f"{prompt}|{labels}|{max_length}|{self.precision}".encode())
+        digest.update(tokenizer.backend_tokenizer.to_str().encode("utf-8", "surrogatepass"))
         for chunk in weights_of(model):
             digest.update(chunk)
         self.fingerprint = digest.hexdigest()[:16]
@@ -107,7 +111,13 @@ class LanguageModel:
     def predict(self, inputs: Sequence[Input]) -> Prediction:
         """Predict every input; see `Predictor.predict`."""
         cut = [self._cut(value) for value in inputs]
-        ids: list[list[int]] = [self.tokenizer(self.prompt.of(value))["input_ids"] for value, *_ in cut]
+        ids = [self.start + self._ids(self.prompt.of(value)) for value, *_ in cut]
+        room = getattr(self.model.config, "max_position_embeddings", None)
+        longest = max(map(len, ids), default=0) + max(map(len, self.words))
+        if room is not None and longest > room:
+            raise ModelError(
+                f"model {self.name} reads {room} tokens, a prompt has {longest}; give a smaller max_length"
+            )
         found = np.full((len(inputs), len(self.labels)), np.nan, dtype=np.float32)
         batches = _of_one_length(ids, self.options.eval_batch_size)
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
@@ -118,6 +128,10 @@ class LanguageModel:
         _, tokens, unknown, truncated = zip(*cut, strict=True) if cut else ((), (), (), ())
         counts = np.array(tokens, dtype=np.int64), np.array(unknown, dtype=np.int64)
         return Prediction(found, *counts, np.array(truncated, dtype=np.bool_))
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
 
     def _cut(self, value: Input) -> tuple[Input, int, int, bool]:
         """Return the input with each text cut to `max_length` tokens, its tokens, those unknown, and whether it was cut."""
@@ -162,6 +176,15 @@ def _of_one_length(ids: Sequence[Sequence[int]], size: int) -> list[list[int]]:
         by_length.setdefault(len(prompt), []).append(row)
     rows = (by_length[length] for length in sorted(by_length, reverse=True))
     return [group[at : at + size] for group in rows for at in range(0, len(group), size)]
+
+
+class Refused(ModelError):
+    """A server answered, but not with a choice."""
+
+    def __init__(self, message: str, status: int) -> None:
+        """Keep the status of the reply."""
+        super().__init__(message)
+        self.status = status
 
 
 class Server:
@@ -212,7 +235,9 @@ class Server:
         prompt = self.prompt.of(value)
         scores = []
         for word in self.prompt.words:
-            given = self._post(prompt=prompt + word, max_tokens=0, echo=True, logprobs=1, temperature=0)["logprobs"]
+            given = self._post(prompt=prompt + word, max_tokens=0, echo=True, logprobs=1, temperature=0).get("logprobs")
+            if not given:
+                raise ModelError(f"the server {self.address} gave likelihoods before, and now gives none")
             places = zip(given["text_offset"], given["token_logprobs"], strict=True)
             scores.append(sum(score for place, score in places if place >= len(prompt) and score is not None))
         weights = np.exp(np.array(scores) - max(scores))
@@ -220,16 +245,18 @@ class Server:
 
     def _by_answer(self, value: Input) -> list[float]:
         answer = str(self._post(prompt=self.prompt.of(value), max_tokens=ANSWER, temperature=0)["text"]).strip()
-        said = [answer.startswith(word) for word in self.prompt.words]
-        return [float(hit) for hit in said] if sum(said) == 1 else [float("nan")] * len(said)
+        hits = [word for word in self.prompt.words if answer.startswith(word)]
+        if not hits:
+            return [float("nan")] * len(self.prompt.words)
+        return [float(word == max(hits, key=len)) for word in self.prompt.words]  # 10 and not 1
 
     def _gives_likelihoods(self) -> bool:
         try:
             given = self._post(prompt="你好", max_tokens=0, echo=True, logprobs=1, temperature=0).get("logprobs")
-        except ModelError as error:
-            if "cannot be reached" in str(error):
-                raise
-            return False
+        except Refused as error:
+            if error.status in (400, 422, 501):  # it does not know such a request
+                return False
+            raise
         return bool(given and given.get("token_logprobs") and given.get("text_offset"))
 
     def _post(self, **request: Any) -> dict[str, Any]:
@@ -248,7 +275,9 @@ class Server:
             reply.raise_for_status()
             choice: dict[str, Any] = reply.json()["choices"][0]
         except (requests.RequestException, ValueError, LookupError, TypeError) as error:
-            raise ModelError(f"the server {self.address} answers {reply.status_code}: {reply.text[:200]}") from error
+            raise Refused(
+                f"the server {self.address} answers {reply.status_code}: {reply.text[:200]}", reply.status_code
+            ) from error
         return choice
 
 

@@ -89,7 +89,9 @@ def group_bars(table: pd.DataFrame, title: str) -> Figure:
         values = rows[rows["gold"] == gold].set_index("group")["accuracy"].reindex(groups)
         places = [place + 0.36 * (number - (len(golds) - 1) / 2) for place in range(len(groups))]
         bars = axes.bar(places, 100 * values, 0.34, label=f"gold: {gold}", color=COLOURS[number])
-        axes.bar_label(bars, [f"{100 * value:.0f}" for value in values], fontsize=8, padding=1)
+        axes.bar_label(
+            bars, ["" if pd.isna(value) else f"{100 * value:.0f}" for value in values], fontsize=8, padding=1
+        )
     axes.axhline(50, color="0.4", linewidth=0.8, linestyle="--", label="chance")
     axes.set_xticks(range(len(groups)), [name.replace("_", " ") for name in groups], fontsize=8)
     axes.set_ylim(0, 108)
@@ -101,24 +103,27 @@ def group_bars(table: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def pass_bars(rates: pd.DataFrame, title: str) -> Figure:
-    """Draw the pass rate of each capability of a behaviour suite, with passed/total beside the bar.
+def pass_bars(rates: pd.DataFrame, title: str, axis: str = "passed (%)") -> Figure:
+    """Draw the pass rate of each capability of a behaviour suite, or another share, with passed/total beside the bar.
 
     Args:
-        rates: from `pass_rates`, by capability.
+        rates: a column of names, then passed, total and pass_rate, as `pass_rates` gives them.
         title: what was tested.
+        axis: title of the axis.
     """
     rows = rates[rates["total"] > 0].iloc[::-1]
     figure = Figure(figsize=(5.2, 0.27 * len(rows) + 0.9), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    bars = axes.barh([str(name).replace("_", " ") for name in rows.iloc[:, 0]], 100 * rows["pass_rate"], 0.7, color=COLOURS[0])
+    bars = axes.barh(
+        [str(name).replace("_", " ") for name in rows.iloc[:, 0]], 100 * rows["pass_rate"], 0.7, color=COLOURS[0]
+    )
     axes.bar_label(
         bars, [f"{p}/{t}" for p, t in zip(rows["passed"], rows["total"], strict=True)], fontsize=8, padding=3
     )
     axes.set_xlim(0, 112)
     axes.set_xticks(range(0, 101, 25))
-    axes.set_xlabel("passed (%)", fontsize=8)
+    axes.set_xlabel(axis, fontsize=8)
     axes.tick_params(labelsize=8)
     axes.grid(axis="x", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)

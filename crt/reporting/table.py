@@ -88,9 +88,9 @@ class PaperTable:
     """A table for a paper: the metric in percent, a row for each data set, model and prob."""
 
     metric: str
-    """Key of METRICS."""
+    """Key of METRICS, or study and data set."""
     header: tuple[str, ...]
-    """Column titles: data set, model, prob, clean accuracy, the perturbations, their mean."""
+    """Column titles: data set, model, then of a grid prob, clean accuracy, the perturbations and their mean."""
     rows: tuple[tuple[str, ...], ...]
     """Formatted values; `best` says which are best."""
     best: frozenset[tuple[int, int]]
@@ -189,7 +189,7 @@ def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
         values = rows[columns].dropna(axis=1, how="all").astype(float)
         texts = [[mean_std(value, None, scale=100, digits=1) for value in row] for row in values.to_numpy().tolist()]
         cells = tuple((str(dataset), str(m), *row) for m, row in zip(rows["model"], texts, strict=True))
-        best = values.round(3).eq(values.round(3).max()) & (len(values) > 1)
+        best = values.round(3).eq(values.round(3).max()) & (values.count() > 1)
         marks = frozenset((int(r), int(c) + 2) for r, c in zip(*best.to_numpy().nonzero(), strict=True))
         header = ("data set", "model", *(name[7:].replace("_", " ") for name in values.columns))
         note = "Best of the models in bold." if len(rows) > 1 else ""

@@ -28,7 +28,8 @@ def resampled_sums(
     Returns:
         float64[r, k].
     """
-    names, codes = np.unique(np.array(clusters, dtype=str), return_inverse=True)
+    names = {name: number for number, name in enumerate(dict.fromkeys(clusters))}
+    codes = [names[name] for name in clusters]
     sums = np.zeros((len(names), columns.shape[1]))
     np.add.at(sums, codes, columns)
     draws = np.random.default_rng(seed).multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples)

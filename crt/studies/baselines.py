@@ -51,7 +51,8 @@ def plan(
         output: folder under which each evaluation gets its own.
     """
     given = [*args, *train_args]
-    augment = given[given.index("--augment") + 1].split(",") if "--augment" in given else []
+    written = "=".join(given).partition("--augment=")[2].partition("=")[0]
+    augment = [name.strip() for name in written.split(",") if name.strip()]
     jobs = []
     for dataset in datasets:
         task = find_task(dataset)

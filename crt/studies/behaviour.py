@@ -70,6 +70,8 @@ class Findings:
 
 def with_perturbations(suite: Suite, loaded: Sequence[Loaded], *, prob: float, seed: int) -> Suite:
     """Add, for each perturbation, an INV case for each MFT and INV case whose original it changes."""
+    if loaded and suite.scored:
+        raise DataError(f"{suite.name} gives scores; the texts that perturbations make have none: give a model")
     sources = [case for case in suite.cases if case.type != "DIR" and not case.scores]
     examples = [Example(f"{suite.name}/suite/{case.id}", case.original, 0) for case in sources]
     added = []
@@ -116,7 +118,7 @@ def run(
     if suite.scored:
         given = [given_answers(case, task.labels) for case in suite.cases]
         rows = [judge(case, before, after) for case, (before, *after) in zip(suite.cases, given, strict=True)]
-        return Findings(report(rows), params | {"model": "given scores"}, None)
+        return Findings(report(rows), params | {"model": f"scores of {suite.name}"}, None)
     model = share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec))
     predictor = load_predictor(model.spec, task, accelerator, options, source)
     inputs = list(dict.fromkeys(value for case in suite.cases for value in (case.original, *case.changed)))

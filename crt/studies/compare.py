@@ -14,6 +14,7 @@ from crt.errors import TrackingError
 from crt.records import CLEAN
 from crt.reporting.table import PaperTable, detail_table, headline, paper_table, study_tables, summary_table
 from crt.studies.results import staged
+from crt.tasks import slug
 
 if TYPE_CHECKING:
     from crt.tracking import MlflowTracker
@@ -122,6 +123,14 @@ def _redo(row: pd.Series, newest: pd.Series) -> str:
     return f"mlflow run . -e evaluate {given}"
 
 
+def any_cell(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> bool:
+    """Tell whether there is a perturbed cell of the models and data sets, or of any where none are named."""
+    for column, wanted in (("model", models), ("dataset", datasets)):
+        if wanted and not cells.empty:
+            cells = cells[cells[column].isin(wanted)]
+    return not cells.empty and bool((cells["perturbation"] != CLEAN).any())
+
+
 def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> pd.DataFrame:
     """Return the runs of the other studies to compare: for each data set those on the same texts as the newest one."""
     for column, wanted in (("model", models), ("dataset", datasets)):
@@ -147,14 +156,14 @@ def publish_studies(tracker: "MlflowTracker", runs: pd.DataFrame, folder: Path) 
     tables = study_tables(runs)
     with staged(tracker, folder) as staging:
         for table in tables:
-            _write(table, staging / f"table_{table.metric}")
+            _write(table, staging, f"table_{slug(table.metric)}")
     return tables
 
 
-def _write(table: PaperTable, stem: Path) -> None:
-    table.csv().to_csv(stem.with_suffix(".csv"), index=False, lineterminator="\n")
-    stem.with_suffix(".md").write_text(table.markdown(), encoding="utf-8")
-    stem.with_suffix(".tex").write_text(table.latex(), encoding="utf-8")
+def _write(table: PaperTable, folder: Path, stem: str) -> None:
+    table.csv().to_csv(folder / f"{stem}.csv", index=False, lineterminator="\n")
+    (folder / f"{stem}.md").write_text(table.markdown(), encoding="utf-8")
+    (folder / f"{stem}.tex").write_text(table.latex(), encoding="utf-8")
 
 
 def signature(cells: pd.DataFrame) -> str:
@@ -200,7 +209,7 @@ def publish(tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, figu
         detail_table(cells).to_csv(staging / "cells.csv", index=False, lineterminator="\n")
         summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
         for table in tables:
-            _write(table, staging / f"paper_table_{table.metric}")
+            _write(table, staging, f"paper_table_{table.metric}")
         if figures:
             from crt.reporting.figures import write_figures
 

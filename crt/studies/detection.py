@@ -1,10 +1,12 @@
 """Attack detection: was a text attacked, and by what? Every text of a source stays in one part (after TCAB)."""
 
+import json
 import logging
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from sklearn.metrics import roc_auc_score
 from crt.catalogue import Task
 from crt.detection.attacks import Attacked, downsampled, from_perturbations, labels_of, split
 from crt.detection.detectors import choose, fit, training_space
+from crt.errors import DataError
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.perturbations import Loaded
@@ -26,6 +29,7 @@ from crt.scoring.statistics import balanced_accuracy_interval
 from crt.studies.answers import Answers
 from crt.studies.results import staged
 from crt.tasks import Source, Split, load_split, seen_in_training
+from crt.tasks import labels_of as labels_of_task
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -50,6 +54,11 @@ class Corpus:
     """The model that was attacked."""
     params: Mapping[str, str] = field(default_factory=dict)
     """How the texts were made."""
+
+    def digest(self) -> str:
+        """Return 16 hexadecimal digits over all texts and their parts: scores are comparable where it is equal."""
+        rows = ([part, text.attack, text.input] for part, texts in self.parts.items() for text in texts)
+        return sha256("\n".join(json.dumps(row) for row in rows).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,13 @@ class Verdict:
         if self.attack_score is not None and len(set(self.gold.tolist())) == 2:
             found["roc_auc"] = float(roc_auc_score(self.gold, self.attack_score))
         return {name: value for name, value in found.items() if value is not None}
+
+    def recalls(self) -> pd.DataFrame:
+        """Return for each label how many of its test texts there are and are found."""
+        counts = self.confusion().to_numpy()
+        right, total = counts.diagonal(), counts.sum(axis=1)
+        rates = right / np.where(total > 0, total, 1)
+        return pd.DataFrame({"label": self.names, "passed": right, "total": total, "pass_rate": rates})
 
     def confusion(self) -> pd.DataFrame:
         """Return the number of test texts by true label (rows) and predicted label (columns)."""
@@ -134,6 +150,8 @@ def from_dataset(
         limit: at most so many source texts.
         successful: keep only the attacks that turn a right answer of the victim into a wrong one, as TCAB does.
     """
+    if "train" in task.files:
+        task = replace(task, labels=labels_of_task(task, source))
     model = share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec))
     victim = load_predictor(model.spec, task, accelerator, options, source)
     task = replace(task, labels=victim.labels)
@@ -143,13 +161,15 @@ def from_dataset(
         log.info("%s: no training split at hand, so the victim may have seen the source texts", task.name)
     else:
         examples = examples.where(lambda example: example.input not in seen)
+        if not examples.examples:
+            raise DataError(f"{task.name}: every input of '{examples.name}' also stands in the training split")
     examples = examples.limited(limit)
     rows, texts = zip(*from_perturbations(examples.examples, loaded, prob=prob, seed=seed), strict=True)
     if successful:
         texts = tuple(_successful(examples.examples, rows, texts, victim))
     params = {
-        "dataset": task.name, "split": examples.name, "data_digest": examples.digest(), "model": victim.name,
-        "victim_source": model.source, "prob": f"{prob:g}", "seed": str(seed), "successful": str(successful).lower(),
+        "dataset": task.name, "model": victim.name, "victim_source": model.source, "predictor": victim.fingerprint,
+        "attacks_made": ",".join(p.perturbation.name for p in loaded),
     }  # fmt: skip
     return Corpus(task.name, split(texts, seed=seed), victim, params)
 
@@ -199,7 +219,10 @@ def run(corpus: Corpus, *, seed: int, encoder: "TrainOptions | None", accelerato
         if encoder is not None:
             verdicts.append(_encoder(corpus, name, encoder, accelerator, labelling=labelling, seed=seed))
     counts = {f"texts_{part}": str(len(texts)) for part, texts in corpus.parts.items()}
-    return Findings(tuple(verdicts), choices, unseen, {**corpus.params, **counts})
+    params = {**corpus.params, **counts, "data_digest": corpus.digest()}
+    if encoder is not None:
+        params["model"] += f" / {verdicts[-1].detector}"
+    return Findings(tuple(verdicts), choices, unseen, params)
 
 
 def _asked(corpus: Corpus, inputs: Sequence[Input]) -> Prediction | None:
@@ -274,8 +297,8 @@ def _encoder(
     return Verdict(name, detector, names, gold, p.argmax(axis=1).astype(np.int64), sources, score)
 
 
-def publish(tracker: "MlflowTracker", findings: Findings, folder: Path) -> str:
-    """Write tables into a folder and to the run; return the summary in Markdown."""
+def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figures: bool) -> str:
+    """Write tables and a figure into a folder and to the run; return the summary in Markdown."""
     text = summary(findings)
     with staged(tracker, folder) as staging:
         (staging / "detection.md").write_text(text, encoding="utf-8")
@@ -285,6 +308,13 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path) -> str:
         for verdict in findings.verdicts:
             kind = verdict.detector.partition(":")[0]
             verdict.confusion().to_csv(staging / f"confusion_{verdict.task}_{kind}.csv", lineterminator="\n")
+        if figures:
+            from crt.reporting.figures import pass_bars, save
+
+            named = next(verdict for verdict in findings.verdicts if verdict.task == "labelling")
+            title = f"attacks on {findings.params['dataset']} that are named"
+            for suffix in (".svg", ".png"):
+                save(pass_bars(named.recalls(), title, "recall (%)"), staging / f"detection{suffix}")
     metrics: dict[str, float] = {}
     for verdict in findings.verdicts:
         kind = "" if verdict.detector.startswith("features") else "encoder_"

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crt.catalogue import TASKS, Task
+from crt.catalogue import Task
 from crt.errors import DataError, ModelError
-from crt.models import PredictOptions, Predictor, load_predictor
+from crt.models import EMBEDDING, ZEROSHOT, PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.reading import read_rows
-from crt.records import ResolvedModel
+from crt.records import RULE, ResolvedModel
 from crt.reporting.table import markdown
 from crt.scoring.heuristics import COLLAPSED, ENTAILMENT, NLI, NOT_ENTAILMENT, accuracy_by_group, surface_groups
 from crt.studies.answers import Answers
@@ -60,23 +60,6 @@ class Findings:
         return found if self.nli_accuracy is None else {**found, "nli_accuracy": self.nli_accuracy}
 
 
-def probing(task: Task) -> Task:
-    """Return the task; the user's own file with the columns of HANS is read as HANS is."""
-    if task.root is None or len(task.files) != 1:
-        return task
-    columns = read_rows(task.root / task.files[task.train_split])[0].values  # noqa: PD011  a row of a file, not of pandas
-    if not set(TASKS["hans"].group_columns) <= set(columns):
-        return task
-    hans = TASKS["hans"]
-    return replace(
-        task,
-        fields=hans.fields,
-        label_column=hans.label_column,
-        id_columns=hans.id_columns,
-        group_columns=hans.group_columns,
-    )
-
-
 def load_pairs(task: Task, split: str | None, source: Source, limit: int | None) -> tuple[Task, Split]:
     """Read the pairs of a task; also return the task with its labels.
 
@@ -84,7 +67,10 @@ def load_pairs(task: Task, split: str | None, source: Source, limit: int | None)
         DataError: the task has no pairs, or labels that are none of inference.
     """
     if len(task.fields) != 2:
-        raise DataError(f"{task.name} holds single texts; heuristics needs pairs (hans, chinese_hans, ocnli)")
+        raise DataError(
+            f"{task.name} holds single texts; heuristics needs pairs: hans, chinese_hans, ocnli, or your own file with "
+            "text_column= and text_pair_column="
+        )
     task = replace(task, labels=labels_of(task, source))
     stray = [label for label in task.labels if label not in COLLAPSED]
     if stray:
@@ -101,6 +87,7 @@ def measure(
     tracker: "MlflowTracker | None",
     *,
     default: Task,
+    source: Source,
     ordinary: Sequence[tuple[Task, Split]] = (),
 ) -> Findings:
     """Predict every pair and score the labels.
@@ -112,12 +99,16 @@ def measure(
         options: how to predict; `label_map` names the labels of a model that has numbers only.
         accelerator: device and processes; every process must call this.
         tracker: None on all processes but the main one.
-        default: the task whose registered model is meant by an empty spec.
+        default: the task whose registered model is meant by an empty spec, and whose labels a model without own ones has.
+        source: where the training examples of `embedding:` are read from.
         ordinary: none, or pairs without a trap, to show the usual accuracy beside.
     """
     model = share(accelerator, lambda: tracker.resolve(spec, default) if tracker else ResolvedModel(spec, spec))
-    ruled = default if model.spec == "rule" else replace(task, labels=())
-    predictor = load_predictor(model.spec, ruled, accelerator, options)
+    # a checkpoint has labels of its own; the others need those of a task, its prompt or its training examples
+    borrowed = model.spec.partition(":")[0] in (RULE, EMBEDDING, ZEROSHOT)
+    predictor = load_predictor(
+        model.spec, default if borrowed else replace(task, labels=()), accelerator, options, source
+    )
     names = inference_labels(predictor)
     answers = Answers(predictor, [example.input for example in split.examples])
 
@@ -128,7 +119,9 @@ def measure(
     predicted = said(split)
     right = None
     for usual, examples in ordinary:
-        if set(names) >= set(usual.labels):
+        if not set(names) >= set(usual.labels):
+            log.info("%s has other labels than %s: no accuracy on ordinary pairs", predictor.name, usual.name)
+        else:
             gold = [usual.labels[example.label] for example in examples.examples]
             right = sum(a == b for a, b in zip(gold, said(examples), strict=True)) / len(gold)
     params = {
@@ -142,8 +135,8 @@ def measure(
 
 def score_file(task: Task, split: Split, path: Path) -> Findings:
     """Score predictions that were written down, without a model."""
-    predicted = read_predictions(path, [_pair_id(example.id) for example in split.examples])
-    return _findings(task, split, predicted, {"model": path.name}, None)
+    predicted = read_predictions(path, _pair_ids(split))
+    return _findings(task, split, predicted, {"model": "/".join(path.resolve().parts[-2:])}, None)
 
 
 def _findings(
@@ -158,8 +151,7 @@ def _findings(
     gold = [task.labels[example.label] for example in split.examples]
     table = accuracy_by_group(groups, gold, predicted)
     params |= {"dataset": task.name, "split": split.name, "data_digest": split.digest()}
-    ids = [_pair_id(example.id) for example in split.examples]
-    return Findings(table, tuple(zip(ids, predicted, strict=True)), params, right)
+    return Findings(table, tuple(zip(_pair_ids(split), predicted, strict=True)), params, right)
 
 
 def inference_labels(predictor: Predictor) -> list[str]:
@@ -233,5 +225,6 @@ def main_table(findings: Findings) -> str:
     return text
 
 
-def _pair_id(example: str) -> str:
-    return example.rpartition("/")[2]
+def _pair_ids(split: Split) -> list[str]:
+    """Return the id that each pair has in its file."""
+    return [example.id.removeprefix(f"{split.task}/{split.name}/") for example in split.examples]

@@ -52,6 +52,25 @@ def test_embedding_does_not_depend_on_the_batch(encoder, accelerator):
     assert (predictor.predict(INPUTS).probabilities[1] == predictor.predict(INPUTS[1:2]).probabilities[0]).all()
 
 
+def test_an_encoder_without_pooler_has_one_fingerprint(encoder, accelerator, tmp_path):
+    """The pooler is not used: where a checkpoint has none, its random weights have no part in the fingerprint."""
+    import shutil
+
+    from safetensors.torch import load_file, save_file
+
+    copy = shutil.copytree(encoder, tmp_path / "copy")
+    weights = {k: v for k, v in load_file(copy / "model.safetensors").items() if "pooler" not in k}
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    found = {
+        load_predictor(f"embedding:{copy}", TASK, accelerator, OPTIONS, Source(SAMPLES)).fingerprint for _ in range(2)
+    }
+    assert len(found) == 1
+    weights = {k: v for k, v in weights.items() if "layer.0" not in k}
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match="is no encoder"):
+        load_predictor(f"embedding:{copy}", TASK, accelerator, OPTIONS, Source(SAMPLES))
+
+
 def test_embedding_needs_an_example_of_each_class(encoder, accelerator):
     """A class without a training example has no mean."""
     predictor = load_predictor(f"embedding:{encoder}", TASK, accelerator, OPTIONS, Source(SAMPLES))
@@ -86,7 +105,7 @@ def test_zeroshot_gives_the_likelihood_of_each_word(language_model, accelerator)
     found = predictor.predict(INPUTS).probabilities
     model = AutoModelForCausalLM.from_pretrained(language_model).eval()
     for row, value in enumerate(INPUTS):
-        prompt = predictor.tokenizer(predictor.prompt.of(value))["input_ids"]
+        prompt = predictor.start + predictor._ids(predictor.prompt.of(value))
         scores = []
         for word in predictor.words:
             with torch.inference_mode():
@@ -108,6 +127,21 @@ def test_zeroshot_cuts_the_text_and_not_the_prompt(language_model, accelerator):
     prediction = predictor.predict([("好" * 100,), ("好",)])
     assert prediction.truncated.tolist() == [True, False]
     assert prediction.tokens.tolist() == [16, 1]
+
+
+def test_the_label_word_follows_the_prompt(language_model, accelerator):
+    """What a tokenizer puts before a text is kept, what it puts behind (here [SEP]) is not: the answer comes there."""
+    predictor = load_predictor(f"zeroshot:{language_model}", TASK, accelerator, OPTIONS)
+    marks = predictor.tokenizer
+    assert predictor.start == [marks.cls_token_id]
+    assert marks.sep_token_id not in predictor._ids("好")
+
+
+def test_a_prompt_that_is_too_long(language_model, accelerator):
+    """A prompt beyond the positions of the model is refused, not cut."""
+    predictor = load_predictor(f"zeroshot:{language_model}", TASK, accelerator, PredictOptions(max_length=512))
+    with pytest.raises(ModelError, match=r"reads 512 tokens, a prompt has \d+; give a smaller max_length"):
+        predictor.predict([("好" * 600,)])
 
 
 def test_prompts():

@@ -159,7 +159,7 @@ def test_weights_that_are_no_numbers(copy, accelerator):
     weights = load_file(copy / "model.safetensors")
     weights["classifier.bias"][0] = float("nan")
     save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"NaN or infinity\) for 1 of 1 inputs, the first of them \('高考',\)"):
+    with pytest.raises(ModelError, match=r"NaN or infinity, .*\) for 1 of 1 inputs, the first of them \('高考',\)"):
         predict_all(load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS), [("高考",)])
 
 

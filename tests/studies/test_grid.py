@@ -15,7 +15,7 @@ from crt.studies.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Columns, Grid, finger
 VALID = {"models": ("rule",), "datasets": ("tnews",)}
 
 KNOWN = f"Known: {', '.join(sorted(PERTURBATIONS))}"
-KNOWN_DATA = "Known: chnsenticorp, ocnli, sample, tnews"
+KNOWN_DATA = "Known: chinese_hans, chnsenticorp, hans, ocnli, sample, tnews"
 
 FAULTS = {
     "no model": ({"models": ()}, ["the model list is empty"]),

@@ -14,7 +14,7 @@ from crt.models.training import TrainOptions, train
 from crt.records import Prediction
 from crt.scoring.heuristics import accuracy_by_group, collapse, surface_groups
 from crt.studies import heuristics
-from crt.tasks import Source, find_task, load_training
+from crt.tasks import Source, find_task, load_training, probing
 
 REAL = Path(__file__).parents[3] / "shared/data"
 published = pytest.mark.skipif(not REAL.is_dir(), reason="the published data are not at hand")
@@ -31,7 +31,7 @@ def pairs(tmp_path):
     """A file with the columns of HANS, read as the user's own."""
     path = tmp_path / "probe.txt"
     path.write_text(ROWS, encoding="utf-8")
-    return heuristics.load_pairs(heuristics.probing(find_task(str(path))), None, Source(), None)
+    return heuristics.load_pairs(probing(find_task(str(path))), None, Source(), None)
 
 
 def predictions(tmp_path, *lines):
@@ -178,7 +178,7 @@ def test_labels_by_name():
 def test_the_order_of_a_checkpoint_does_not_matter(pairs, monkeypatch, accelerator, order):
     """A model that always says what stands first gets the accuracy of that word, not of its number."""
     monkeypatch.setattr(heuristics, "load_predictor", lambda *_: Named(*order))
-    found = heuristics.measure(*pairs, "x", None, accelerator, None, default=TASKS["ocnli"])
+    found = heuristics.measure(*pairs, "x", None, accelerator, None, default=TASKS["ocnli"], source=Source())
     follows = order[0] == "entailment"
     assert found.metrics["lexical_overlap_entailed"] == float(follows)
     assert found.metrics["lexical_overlap_non_entailed"] == float(not follows)
@@ -224,7 +224,7 @@ def test_training_on_hans(tmp_path, accelerator):
     *_, checkpoint = train(TASKS["hans"], split, selection, accelerator, options, tmp_path / "model")
     pairs = heuristics.load_pairs(TASKS["hans"], None, source, None)
     found = heuristics.measure(
-        *pairs, str(checkpoint.folder), PredictOptions(), accelerator, None, default=TASKS["hans"]
+        *pairs, str(checkpoint.folder), PredictOptions(), accelerator, None, default=TASKS["hans"], source=source
     )
     assert set(found.metrics) == {"subsequence_entailed", "subsequence_non_entailed"}
     assert {label for _, label in found.predictions} <= {"entailment", "non-entailment"}

@@ -1,5 +1,6 @@
 """Fixtures: a real MLflow store, a real transformer of a few thousand weights, and the commands as a user runs them."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -89,6 +90,20 @@ def command(store, tmp_path):
             check=False,
         )
         assert not check or result.returncode == 0, result.stderr
+        return result
+
+    return run
+
+
+@pytest.fixture
+def invoke(store):
+    """Run a command in this process, with a fresh store in a fresh folder: the start of a process takes seconds."""
+    from click.testing import CliRunner
+
+    def run(name, *arguments):
+        main = importlib.import_module(f"entrypoints.{name}").main
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
         return result
 
     return run

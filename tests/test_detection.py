@@ -212,13 +212,13 @@ def test_labels():
     assert labels_of(rows, labelling=True)[1] == ("clean", "a", "b")
 
 
-def test_the_command(command, tmp_path):
+def test_the_command(invoke, tmp_path):
     """`detect` attacks the built-in reviews, with a small encoder beside, and stores scores and tables."""
     import mlflow
 
-    shown = command(
+    shown = invoke(
         "detect", "--dataset", "sample", "--model", "rule", "--perturbations", "space,martian,traditional",
-        "--encoder", "tiny", "--num_train_epochs", 1, "--learning_rate", 0.001,
+        "--encoder", "tiny", "--num_train_epochs", 1, "--learning_rate", 0.001, "--max_samples", 80,
     ).stdout  # fmt: skip
     assert "| detection | features: " in shown
     assert "| labelling | encoder: tiny" in shown

@@ -219,14 +219,14 @@ def test_bad_servers(accelerator):
     server.shutdown()
 
 
-def test_subjects_run_a_grid(command, language_model, encoder):
+def test_subjects_run_a_grid(invoke, language_model, encoder):
     """Both are subjects of `evaluate` like any other, in one table."""
     models = f"embedding:{encoder},zeroshot:{language_model}"
-    command(
+    invoke(
         "evaluate", "--dataset", "chnsenticorp", "--model", models, "--data_dir", SAMPLES, "--perturbations", "space",
         "--prob", 0.3, "--seed", 13, "--no_figures",
     )  # fmt: skip
-    shown = command("compare", "--no_figures").stdout
+    shown = invoke("compare", "--no_figures").stdout
     assert "embedding:" in shown
     assert "zeroshot:tiny-lm" in shown
 

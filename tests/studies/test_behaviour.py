@@ -5,11 +5,13 @@ import pandas as pd
 import pytest
 
 from crt.catalogue import TASKS
+from crt.errors import TrackingError
 from crt.models import PredictOptions
 from crt.perturbations import load
 from crt.studies import behaviour
 from crt.suites import load_suite, suite_path
 from crt.tasks import Source
+from crt.tracking import open_run
 
 FOUR = """id,type,original,changed,before_p,after_p,expected,must
 m1,MFT,这部电影非常精彩。,,0.9,,positive,
@@ -24,10 +26,10 @@ def suite_of(name):
     return load_suite(suite_path(name), TASKS[name].labels, len(TASKS[name].fields))
 
 
-def test_four_rows_with_given_scores(command, tmp_path):
+def test_four_rows_with_given_scores(invoke, tmp_path):
     """The documented example: MFT 2/2, INV 0/1, DIR 0/1, and no model is asked."""
     (tmp_path / "four.csv").write_text(FOUR, encoding="utf-8")
-    shown = command("behaviour", "--suite", "four.csv").stdout
+    shown = invoke("behaviour", "--suite", "four.csv").stdout
     assert "| MFT | 2/2 | 100 %" in shown
     assert "| INV | 0/1 | 0 %" in shown
     assert "| DIR | 0/1 | 0 %" in shown
@@ -72,17 +74,13 @@ def test_cases_from_a_perturbation():
     assert more.digest != suite.digest
 
 
-def test_regression(command, tmp_path):
-    """Two runs of one suite are compared by case; other suites are refused."""
-    for number, changes in enumerate(((), (("0.35", "0.85"), ("0.2", "0.7")), (("令人失望", "很糟糕"),))):
-        text = FOUR
-        for old, new in changes:
-            text = text.replace(old, new)
-        (tmp_path / f"{number}.csv").write_text(text, encoding="utf-8")
-        command("behaviour", "--suite", f"{number}.csv", "--no_figures")
+def test_regression(invoke, tmp_path):
+    """Two runs of one suite are compared by case."""
+    for number, scores in enumerate((FOUR, FOUR.replace("0.35", "0.85").replace("0.2", "0.7"))):
+        (tmp_path / f"{number}.csv").write_text(scores, encoding="utf-8")
+        invoke("behaviour", "--suite", f"{number}.csv", "--no_figures")
     runs = mlflow.search_runs(search_all_experiments=True, order_by=["start_time"], output_format="list")
-    ids = [run.info.run_id for run in runs]
-    shown = command("behaviour", "--compare", f"{ids[0]},{ids[1]}").stdout
+    shown = invoke("behaviour", "--compare", ",".join(run.info.run_id for run in runs)).stdout
     assert "| all | 1 | 1 | 1 |" in shown
     assert "newly broken: m2" in shown
     cases = pd.read_csv(tmp_path / "outputs/behaviour_changes.csv")
@@ -91,7 +89,19 @@ def test_regression(command, tmp_path):
         "m2": "newly broken",
         "d1": "still failing",
     }
-    refused = command("behaviour", "--compare", f"{ids[0]},{ids[2]}", check=False)
-    assert refused.returncode == 1
-    assert "the runs tested different suites" in refused.stderr
-    assert "there is no run 'nonsense'" in command("behaviour", "--compare", f"{ids[0]},nonsense", check=False).stderr
+
+
+def test_other_suites_and_runs_are_refused(store):
+    """Runs of two suites, a run of another kind and one that does not exist are errors that say so."""
+    ids = []
+    for digest in ("1", "2"):
+        with open_run("behaviour", "b", {}) as tracker:
+            tracker.log_params({"suite_name": "s", "suite_digest": digest})
+            ids.append(tracker.run_id)
+    with open_run("train", "t", {}) as tracker:
+        with pytest.raises(TrackingError, match="the runs tested different suites"):
+            behaviour.compared(tracker, ids)
+        with pytest.raises(TrackingError, match="there is no run 'nonsense'"):
+            behaviour.compared(tracker, [ids[0], "nonsense"])
+        with pytest.raises(TrackingError, match=r"is no finished run of behaviour \(train, RUNNING\)"):
+            behaviour.compared(tracker, [ids[0], tracker.run_id])

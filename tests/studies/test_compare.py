@@ -218,41 +218,24 @@ def test_signature_leaves_out_what_is_unknown():
     assert signature(cells) == f"crt:{__version__}|scoring:1|data:tnews@dddddddd|probs:0.1|seeds:13"
 
 
-def test_studies_beside_the_grid(command, tmp_path):
-    """Heuristics and behaviour of several models stand in a table each, the best bold; without cells there is no grid table."""
+def test_studies_beside_the_grid(invoke, tmp_path):
+    """Each study has a table beside that of the grid; a data set that only a study measured can be asked for."""
     data = ("--data_dir", SAMPLES, "--no_figures")
-    command("heuristics", "--dataset", "ocnli", "--model", "rule", *data)
-    command("behaviour", "--dataset", "sample", "--model", "rule", *data)
-    shown = command("compare").stdout
+    invoke("heuristics", "--dataset", "ocnli", "--model", "rule", *data)
+    invoke("behaviour", "--dataset", "sample", "--model", "rule", *data)
+    grid = ("--perturbations", "space", "--prob", 0.3, "--seed", 1)
+    invoke("evaluate", "--dataset", "chnsenticorp", "--model", "rule", *grid, *data)
+    shown = invoke("compare", "--datasets", "ocnli", "--output_dir", "studies").stdout
     assert "| data set | model | overlap 0.00-0.25 entailed |" in shown
     assert "| ocnli | rule |" in shown
-    assert "| sample | rule |" in shown
+    assert {path.name for path in (tmp_path / "studies").iterdir()} == {
+        f"table_heuristics_ocnli.{suffix}" for suffix in ("csv", "md", "tex")
+    }
+    shown = invoke("compare", "--no_figures").stdout
+    assert "| chnsenticorp | rule |" in shown
     assert "dir pass rate | inv pass rate | mft pass rate" in shown
     names = {path.name for path in (tmp_path / "outputs").iterdir()}
-    assert {"table_heuristics_ocnli.md", "table_heuristics_ocnli.tex", "table_behaviour_sample.csv"} <= names
-    assert not any(name.startswith("paper_table") for name in names)
-
-
-def test_a_study_without_cells_of_its_data_set(command):
-    """A data set that only a study measured can be asked for, although the experiment holds cells of another."""
-    data = ("--data_dir", SAMPLES, "--no_figures")
-    command(
-        "evaluate",
-        "--dataset",
-        "chnsenticorp",
-        "--model",
-        "rule",
-        "--perturbations",
-        "space",
-        "--prob",
-        0.3,
-        "--seed",
-        1,
-        *data,
-    )
-    command("heuristics", "--dataset", "ocnli", "--model", "rule", *data)
-    assert "| ocnli | rule |" in command("compare", "--datasets", "ocnli").stdout
-    assert "| chnsenticorp | rule |" in command("compare", "--no_figures").stdout
+    assert {"table_heuristics_ocnli.md", "table_behaviour_sample.csv", "paper_table_acc_drop.md"} <= names
 
 
 def test_a_study_table():

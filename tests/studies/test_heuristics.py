@@ -184,10 +184,10 @@ def test_the_order_of_a_checkpoint_does_not_matter(pairs, monkeypatch, accelerat
     assert found.metrics["lexical_overlap_non_entailed"] == float(not follows)
 
 
-def test_the_command(command, tmp_path):
+def test_the_command(invoke, tmp_path):
     """`heuristics` on the sample pairs writes predictions, tables and figures, and a run with the metrics."""
     data = Path(__file__).parents[2] / "resources/samples"
-    result = command("heuristics", "--dataset", "ocnli", "--model", "rule", "--data_dir", data)
+    result = invoke("heuristics", "--dataset", "ocnli", "--model", "rule", "--data_dir", data)
     assert "hypothesis in premise" in result.stdout
     out = tmp_path / "outputs"
     lines = (out / heuristics.PREDICTIONS).read_text(encoding="utf-8").splitlines()

@@ -15,7 +15,7 @@ from crt.perturbations import load
 from crt.records import Example, Prediction
 from crt.scoring.metrics import balanced_accuracy, recalls
 from crt.scoring.statistics import balanced_accuracy_interval, resampled_sums
-from crt.studies.detection import Verdict
+from crt.studies.detection import Verdict, _successful
 
 
 def texts(sources, attacks=("a", "b")):
@@ -233,3 +233,32 @@ def test_the_command(invoke, tmp_path):
     assert run.data.metrics["detection_balanced_accuracy"] == pytest.approx(scores["balanced_accuracy"][0])
     confusion = pd.read_csv(out / "confusion_labelling_features.csv", index_col=0)
     assert list(confusion.columns) == ["clean", "space", "martian", "traditional"]
+
+
+def test_successful_attacks_turn_a_right_answer_into_a_wrong_one():
+    """An attack on an answer that was wrong already, and one that changes nothing, are no success; clean texts stay."""
+
+    class Victim:
+        name, labels, fingerprint, train_seed, settings = "v", ("n", "p"), "f", None, {}
+
+        def predict(self, inputs):
+            """Say p where 好 is read."""
+            zeros = np.zeros(len(inputs), dtype=np.int64)
+            said = np.array([[0, 1] if "好" in text else [1, 0] for (text,) in inputs], dtype=np.float32)
+            return Prediction(said, zeros, zeros, zeros.astype(bool))
+
+    examples = [Example("d/s/0", ("很好",), 1), Example("d/s/1", ("不好",), 0)]
+    made = [
+        (0, Attacked(("很好",), "clean", ("很好",))),
+        (1, Attacked(("不好",), "clean", ("不好",))),
+        (0, Attacked(("很女子",), "split", ("很好",))),
+        (0, Attacked(("狠好",), "homophone", ("很好",))),
+        (1, Attacked(("不女子",), "split", ("不好",))),
+    ]
+    rows, attacked = zip(*made, strict=True)
+    kept = _successful(examples, rows, attacked, Victim())
+    assert [(text.input[0], text.attack) for text in kept] == [
+        ("很好", "clean"),
+        ("不好", "clean"),
+        ("很女子", "split"),
+    ]

@@ -1,7 +1,7 @@
 """The language resources: where they are, what a table looks like, and what identifies it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -18,6 +18,11 @@ def resource_dir() -> Path:
     package = Path(__file__).parent
     installed = package / "resources"
     return installed if installed.is_dir() else package.parent / "resources"
+
+
+def rows_digest(rows: Iterable[object]) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 over rows, each written as JSON."""
+    return sha256("\n".join(json.dumps(row) for row in rows).encode()).hexdigest()[:16]
 
 
 def file_sha256(path: Path) -> str:

@@ -8,14 +8,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import product
 from pathlib import Path
 
 from crt.errors import DataError
 from crt.reading import Row, read_rows
 from crt.records import Input
-from crt.resources import resource_dir
+from crt.resources import resource_dir, rows_digest
 
 TYPES = ("MFT", "INV", "DIR")
 """Minimum functionality: the expected label. Invariance: the label stays. Direction: a probability does not move so."""
@@ -76,11 +75,10 @@ class Suite:
     @property
     def digest(self) -> str:
         """16 hexadecimal digits over all that is expected: two runs may be compared where it is equal."""
-        rows = (
+        return rows_digest(
             [c.id, c.type, c.original, c.changed, c.expected, c.target, c.must, c.tolerance, c.disputed]
             for c in self.cases
         )
-        return sha256("\n".join(json.dumps(row) for row in rows).encode()).hexdigest()[:16]
 
     @property
     def scored(self) -> bool:

@@ -1,10 +1,8 @@
 """The data sets of the catalogue and of the user: their labels, their splits and their examples."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 
 from crt import randomness
@@ -12,6 +10,7 @@ from crt.catalogue import ALIASES, EMPTY, TASKS, Task
 from crt.errors import DataError, UnknownName, unknown
 from crt.reading import READERS, Row, read_hub, read_rows
 from crt.records import Example, Input
+from crt.resources import rows_digest
 
 HELD_OUT = 0.05
 """Share of the training texts that select the best epoch where validation is the split that is reported."""
@@ -42,8 +41,7 @@ class Split:
 
     def digest(self) -> str:
         """Return 16 hexadecimal digits of the SHA-256 over ids, inputs and labels."""
-        rows = ([example.id, example.input, example.label] for example in self.examples)
-        return sha256("\n".join(json.dumps(row) for row in rows).encode()).hexdigest()[:16]
+        return rows_digest([example.id, example.input, example.label] for example in self.examples)
 
     def where(self, keep: Callable[[Example], bool]) -> "Split":
         """Return the split with only the examples to keep."""

@@ -294,7 +294,7 @@ def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
             known = ", ".join(sorted(e.name for e in client.search_experiments()))
             raise TrackingError(f"there is no experiment '{missing[0]}'; the store has {known}")
         ids = [experiment.experiment_id for experiment in found.values() if experiment is not None]
-        runs = _search(client, ids, f"tags.`{KIND}` = 'cell' and attributes.status = 'FINISHED'")
+        runs = _search(client, ids, CELLS)
         others = [run for kind in kinds for run in _search(client, ids, f"tags.`{KIND}` = '{kind}'")]
     except CrtError:
         raise

@@ -4,7 +4,7 @@ The embedding of an input is the mean of its token vectors, scaled to length 1. 
 the probabilities are the softmax of the cosines.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 
 import numpy as np
@@ -28,6 +28,7 @@ from crt.models.transformer import (
     load_model,
     load_tokenizer,
     model_name,
+    settings_of,
     weights_of,
 )
 from crt.records import Input, Prediction
@@ -64,11 +65,7 @@ class EmbeddingClassifier:
         self.name, self.labels, self.max_length = name, labels, max_length
         self.fingerprint = ""
         self.precision = precision_of(accelerator)
-        self.settings: Mapping[str, str] = {
-            "max_length": str(max_length),
-            "eval_batch_size": str(options.eval_batch_size),
-            "precision": self.precision,
-        }
+        self.settings = settings_of(max_length, options, self.precision)
         self._means: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
 
     def fit(self, inputs: Sequence[Input], labels: Sequence[int]) -> None:

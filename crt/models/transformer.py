@@ -103,11 +103,7 @@ class TransformerClassifier:
         seed = getattr(model.config, "crt_train_seed", None)
         self.train_seed: int | None = None if seed is None else int(seed)
         self.precision = precision_of(accelerator)
-        self.settings: Mapping[str, str] = {
-            "max_length": str(max_length),
-            "eval_batch_size": str(options.eval_batch_size),
-            "precision": self.precision,
-        }
+        self.settings = settings_of(max_length, options, self.precision)
 
     def predict(self, inputs: Sequence[Input]) -> Prediction:
         """Predict every input; see `Predictor.predict`."""
@@ -151,6 +147,15 @@ def in_batches(
         found[rows] = values
     found[~np.isfinite(found).all(axis=1)] = np.nan
     return found
+
+
+def settings_of(max_length: int, options: PredictOptions, precision: str) -> Mapping[str, str]:
+    """Return how a model predicts, as `Predictor.settings` says it."""
+    return {
+        "max_length": str(max_length),
+        "eval_batch_size": str(options.eval_batch_size),
+        "precision": precision,
+    }
 
 
 def autocast(device: torch.device, precision: str) -> Any:

@@ -25,7 +25,16 @@ from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.models import ZEROSHOT, PredictOptions
 from crt.models.processes import gather, precision_of, share
-from crt.models.transformer import MAX_LENGTH, ROWS, autocast, load_model, load_tokenizer, model_name, weights_of
+from crt.models.transformer import (
+    MAX_LENGTH,
+    ROWS,
+    autocast,
+    load_model,
+    load_tokenizer,
+    model_name,
+    settings_of,
+    weights_of,
+)
 from crt.records import Input, Prediction
 from crt.resources import read_json, resource_dir
 
@@ -97,11 +106,7 @@ class LanguageModel:
         self.start: list[int] = whole[: next((k for k in range(len(whole)) if whole[k : k + len(plain)] == plain), 0)]
         if len({tuple(word) for word in self.words}) < len(self.words):
             raise ModelError(f"the tokenizer of {name} does not tell the label words {', '.join(prompt.words)} apart")
-        self.settings: Mapping[str, str] = {
-            "max_length": str(max_length),
-            "eval_batch_size": str(options.eval_batch_size),
-            "precision": self.precision,
-        }
+        self.settings = settings_of(max_length, options, self.precision)
         digest = sha256(f"{prompt}|{labels}|{max_length}|{self.precision}".encode())
         digest.update(tokenizer.backend_tokenizer.to_str().encode("utf-8", "surrogatepass"))
         for chunk in weights_of(model):

@@ -135,9 +135,13 @@ def pass_bars(rates: pd.DataFrame, title: str, axis: str = "passed (%)") -> Figu
 def write_figures(summary: pd.DataFrame, folder: Path, *suffixes: str) -> None:
     """Draw each of FIGURES and write it once for each suffix, like `.svg`."""
     for metric, stem in FIGURES.items():
-        figure = dose_curves(summary, metric)
-        for suffix in suffixes:
-            save(figure, (folder / stem).with_suffix(suffix))
+        save_as(dose_curves(summary, metric), folder / stem, *suffixes)
+
+
+def save_as(figure: Figure, stem: Path, *suffixes: str) -> None:
+    """Write a figure once for each suffix, like `.svg`."""
+    for suffix in suffixes:
+        save(figure, stem.with_suffix(suffix))
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -1,11 +1,31 @@
 """What a model says, asked once."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crt.catalogue import Task
 from crt.models import Predictor, predict_all
-from crt.records import Input, Prediction
+from crt.models.processes import share
+from crt.records import Input, Prediction, ResolvedModel
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from crt.tracking import MlflowTracker
+
+
+def resolved(spec: str, task: Task, accelerator: "Accelerator", tracker: "MlflowTracker | None") -> ResolvedModel:
+    """Return, on every process, the model that a spec stands for; without a tracker, the spec itself.
+
+    Args:
+        spec: of the model; empty: the best that is registered for the task.
+        task: see `spec`.
+        accelerator: device and processes; every process must call this.
+        tracker: None on all processes but the main one.
+    """
+    return share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec))
 
 
 class Answers:

@@ -11,10 +11,9 @@ import pandas as pd
 from crt.catalogue import Task
 from crt.errors import DataError, TrackingError
 from crt.models import PredictOptions, load_predictor
-from crt.models.processes import share
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
-from crt.records import Example, Input, ResolvedModel
+from crt.records import Example, Input
 from crt.reporting.table import DASH, markdown
 from crt.scoring.behaviour import (
     FAILED,
@@ -26,6 +25,7 @@ from crt.scoring.behaviour import (
     pass_rates,
     report,
 )
+from crt.studies.answers import resolved
 from crt.studies.results import staged
 from crt.suites import Case, Suite
 from crt.tasks import Source, seen_in_training
@@ -119,7 +119,7 @@ def run(
         given = [given_answers(case, task.labels) for case in suite.cases]
         rows = [judge(case, before, after) for case, (before, *after) in zip(suite.cases, given, strict=True)]
         return Findings(report(rows), params | {"model": f"scores of {suite.name}"}, None)
-    model = share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec))
+    model = resolved(spec, task, accelerator, tracker)
     predictor = load_predictor(model.spec, task, accelerator, options, source)
     inputs = list(dict.fromkeys(value for case in suite.cases for value in (case.original, *case.changed)))
     answers = as_answers(inputs, task.labels, predictor.predict(inputs).probabilities.tolist())
@@ -148,11 +148,10 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
         capabilities.to_csv(staging / "behaviour.csv", index=False, lineterminator="\n")
         (staging / "behaviour.md").write_text(text, encoding="utf-8")
         if figures:
-            from crt.reporting.figures import pass_bars, save
+            from crt.reporting.figures import pass_bars, save_as
 
             figure = pass_bars(capabilities, f"{findings.params['model']} on the {findings.params['suite_name']} suite")
-            for suffix in (".svg", ".png"):
-                save(figure, staging / f"behaviour{suffix}")
+            save_as(figure, staging / "behaviour", ".svg", ".png")
     tracker.log_study(findings.params, findings.metrics, text)
     return text
 

@@ -1,12 +1,10 @@
 """Attack detection: was a text attacked, and by what? Every text of a source stays in one part (after TCAB)."""
 
-import json
 import logging
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +20,12 @@ from crt.errors import DataError
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.perturbations import Loaded
-from crt.records import CLEAN, Example, Input, Prediction, ResolvedModel
+from crt.records import CLEAN, Example, Input, Prediction
 from crt.reporting.table import DASH, markdown
+from crt.resources import rows_digest
 from crt.scoring.metrics import accuracy, balanced_accuracy, macro_f1, recalls
 from crt.scoring.statistics import balanced_accuracy_interval
-from crt.studies.answers import Answers
+from crt.studies.answers import Answers, resolved
 from crt.studies.results import staged
 from crt.tasks import Source, Split, load_split, seen_in_training
 from crt.tasks import labels_of as labels_of_task
@@ -57,8 +56,7 @@ class Corpus:
 
     def digest(self) -> str:
         """Return 16 hexadecimal digits over all texts and their parts: scores are comparable where it is equal."""
-        rows = ([part, text.attack, text.input] for part, texts in self.parts.items() for text in texts)
-        return sha256("\n".join(json.dumps(row) for row in rows).encode()).hexdigest()[:16]
+        return rows_digest([part, text.attack, text.input] for part, texts in self.parts.items() for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ def from_dataset(
     """
     if "train" in task.files:
         task = replace(task, labels=labels_of_task(task, source))
-    model = share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec))
+    model = resolved(spec, task, accelerator, tracker)
     victim = load_predictor(model.spec, task, accelerator, options, source)
     task = replace(task, labels=victim.labels)
     examples = load_split(task, task.eval_split, source)
@@ -177,8 +175,9 @@ def from_dataset(
 def _successful(
     examples: Sequence[Example], rows: Sequence[int], texts: Sequence[Attacked], victim: Predictor
 ) -> Iterable[Attacked]:
-    answers = Answers(victim, list(dict.fromkeys(text.input for text in texts)))
-    said = answers.of([text.input for text in texts]).probabilities.argmax(axis=1)
+    inputs = [text.input for text in texts]
+    answers = Answers(victim, inputs)
+    said = answers.of(inputs).probabilities.argmax(axis=1)
     clean = {text.source: label for text, label in zip(texts, said.tolist(), strict=True) if text.attack == CLEAN}
     for row, text, label in zip(rows, texts, said.tolist(), strict=True):
         gold = examples[row].label
@@ -299,34 +298,42 @@ def _encoder(
 
 def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figures: bool) -> str:
     """Write tables and a figure into a folder and to the run; return the summary in Markdown."""
-    text = summary(findings)
+    found = [verdict.metrics for verdict in findings.verdicts]
+    text = summary(findings, found)
     with staged(tracker, folder) as staging:
         (staging / "detection.md").write_text(text, encoding="utf-8")
-        scores = [{"task": v.task, "detector": v.detector, **v.metrics} for v in findings.verdicts]
+        scores = [
+            {"task": v.task, "detector": v.detector, **scored}
+            for v, scored in zip(findings.verdicts, found, strict=True)
+        ]
         pd.DataFrame(scores).to_csv(staging / "detection.csv", index=False, lineterminator="\n")
         findings.unseen.to_csv(staging / "unseen_attacks.csv", index=False, lineterminator="\n")
         for verdict in findings.verdicts:
             kind = verdict.detector.partition(":")[0]
             verdict.confusion().to_csv(staging / f"confusion_{verdict.task}_{kind}.csv", lineterminator="\n")
         if figures:
-            from crt.reporting.figures import pass_bars, save
+            from crt.reporting.figures import pass_bars, save_as
 
             named = next(verdict for verdict in findings.verdicts if verdict.task == "labelling")
             title = f"attacks on {findings.params['dataset']} that are named"
-            for suffix in (".svg", ".png"):
-                save(pass_bars(named.recalls(), title, "recall (%)"), staging / f"detection{suffix}")
+            save_as(pass_bars(named.recalls(), title, "recall (%)"), staging / "detection", ".svg", ".png")
     metrics: dict[str, float] = {}
-    for verdict in findings.verdicts:
+    for verdict, scored in zip(findings.verdicts, found, strict=True):
         kind = "" if verdict.detector.startswith("features") else "encoder_"
-        metrics |= {f"{kind}{verdict.task}_{name}": value for name, value in verdict.metrics.items()}
+        metrics |= {f"{kind}{verdict.task}_{name}": value for name, value in scored.items()}
     chosen = {f"choice_{name}": max(scores, key=scores.__getitem__) for name, scores in findings.choices.items()}
     tracker.log_study({**findings.params, **chosen}, metrics, text)
     return text
 
 
-def summary(findings: Findings) -> str:
-    """Return the scores, the recall of each label, and how unseen attacks are detected, in Markdown."""
-    rows, found = [], [verdict.metrics for verdict in findings.verdicts]
+def summary(findings: Findings, found: Sequence[Mapping[str, float]]) -> str:
+    """Return the scores, the recall of each label, and how unseen attacks are detected, in Markdown.
+
+    Args:
+        findings: of the experiment.
+        found: the metrics of each verdict.
+    """
+    rows = []
     for verdict, metrics in zip(findings.verdicts, found, strict=True):
         low, high = _shown(metrics, "balanced_accuracy_low"), _shown(metrics, "balanced_accuracy_high")
         others = [_shown(metrics, name) for name in ("macro_f1", "accuracy", "roc_auc")]

@@ -16,12 +16,11 @@ import pandas as pd
 from crt.catalogue import Task
 from crt.errors import DataError, ModelError
 from crt.models import EMBEDDING, ZEROSHOT, PredictOptions, Predictor, load_predictor
-from crt.models.processes import share
 from crt.reading import read_rows
-from crt.records import RULE, ResolvedModel
+from crt.records import RULE
 from crt.reporting.table import markdown
 from crt.scoring.heuristics import COLLAPSED, ENTAILMENT, NLI, NOT_ENTAILMENT, accuracy_by_group, surface_groups
-from crt.studies.answers import Answers
+from crt.studies.answers import Answers, resolved
 from crt.studies.results import staged
 from crt.tasks import Source, Split, labels_of, load_split
 
@@ -103,17 +102,17 @@ def measure(
         source: where the training examples of `embedding:` are read from.
         ordinary: none, or pairs without a trap, to show the usual accuracy beside.
     """
-    model = share(accelerator, lambda: tracker.resolve(spec, default) if tracker else ResolvedModel(spec, spec))
+    model = resolved(spec, default, accelerator, tracker)
     # a checkpoint has labels of its own; the others need those of a task, its prompt or its training examples
     borrowed = model.spec.partition(":")[0] in (RULE, EMBEDDING, ZEROSHOT)
     predictor = load_predictor(
         model.spec, default if borrowed else replace(task, labels=()), accelerator, options, source
     )
     names = inference_labels(predictor)
-    answers = Answers(predictor, [example.input for example in split.examples])
 
     def said(pairs: Split) -> list[str]:
-        best = answers.extended([e.input for e in pairs.examples]).of([e.input for e in pairs.examples])
+        inputs = [example.input for example in pairs.examples]
+        best = Answers(predictor, inputs).of(inputs)
         return [names[column] for column in best.probabilities.argmax(axis=1).tolist()]
 
     predicted = said(split)
@@ -180,7 +179,7 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[str]:
     """
     wanted, found = set(ids), dict[str, str]()
     for row in read_rows(path, ".csv"):
-        pair, label = (str(row.values.get(name, "")) for name in ("pairID", "gold_label"))  # noqa: PD011  as above
+        pair, label = (str(row.values.get(name, "")) for name in ("pairID", "gold_label"))  # noqa: PD011  a row of a file
         if label not in COLLAPSED:
             raise DataError(f"{row.where}: label '{label}' is none of {', '.join(COLLAPSED)}")
         if pair not in wanted:
@@ -203,11 +202,10 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
         findings.table.to_csv(staging / "heuristics.csv", index=False, lineterminator="\n")
         (staging / "heuristics.md").write_text(table, encoding="utf-8")
         if figures:
-            from crt.reporting.figures import group_bars, save
+            from crt.reporting.figures import group_bars, save_as
 
             figure = group_bars(findings.table, f"{findings.params['model']} on {findings.params['dataset']}")
-            for suffix in (".svg", ".png"):
-                save(figure, staging / f"heuristics{suffix}")
+            save_as(figure, staging / "heuristics", ".svg", ".png")
     tracker.log_study(findings.params, findings.metrics, table)
     return table
 

@@ -139,7 +139,7 @@ def build(level: str) -> str:
     entries: dict[str, list[str]] = {}
     for group in groups("synonym_seed.tsv"):
         words = [word.removeprefix(">") for word in group]
-        for word in set(group) & set(words):
+        for word in (word for word in words if word in group):
             others = [other for other in words if other != word]
             entries[word] = list(dict.fromkeys(entries.get(word, []) + others))
     if level == "seed":

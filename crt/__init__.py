@@ -2,5 +2,5 @@
 
 __version__ = "0.1.0"
 
-SCORING_VERSION = 2
+SCORING_VERSION = 3
 """Raised whenever a published number changes its meaning; part of every cell's fingerprint."""

@@ -5,16 +5,14 @@ over its beginning, middle and end.
 """
 
 import re
-import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crt.perturbations.characters import CLASSES, classes_of
 from crt.perturbations.sound import readings
-from crt.perturbations.text import HAN
-from crt.perturbations.traditional import simplified
 from crt.records import Input, Prediction
 
 REGIONS: Mapping[str, tuple[float, float]] = {
@@ -25,38 +23,7 @@ REGIONS: Mapping[str, tuple[float, float]] = {
 }
 """Parts of a text, as shares of its characters."""
 
-_HAN = re.compile(f"[{HAN}]")
 _LATIN = re.compile("[a-z]+")
-
-
-def _is_rare(char: str) -> bool:
-    """Tell whether a Han character is outside GB2312, the 6,763 that simplified texts are written with."""
-    try:
-        char.encode("gb2312")
-    except UnicodeEncodeError:
-        return bool(_HAN.match(char))
-    return False
-
-
-CLASSES: Mapping[str, Callable[[str], bool]] = {
-    "han": lambda char: bool(_HAN.match(char)),
-    "rare": _is_rare,
-    "traditional": lambda char: bool(_HAN.match(char)) and simplified(char) != char,
-    "latin": lambda char: char.isascii() and char.isalpha(),
-    "digit": str.isdigit,
-    "space": str.isspace,
-    "punctuation": lambda char: unicodedata.category(char).startswith("P"),
-    "symbol": lambda char: unicodedata.category(char).startswith("S"),
-    "invisible": lambda char: unicodedata.category(char) in ("Cf", "Cc", "Co", "Cs", "Mn", "Me"),
-    "fullwidth": lambda char: unicodedata.east_asian_width(char) == "F",
-    "half_punctuation": lambda char: char.isascii() and unicodedata.category(char).startswith("P"),
-}
-"""Classes of characters; the share of each is a feature in each region."""
-
-
-@cache
-def _classes(char: str) -> tuple[bool, ...]:
-    return tuple(belongs(char) for belongs in CLASSES.values())
 
 
 class Surprise:
@@ -100,7 +67,7 @@ def text_features(
     lengths = np.diff(np.append(starts, len(points)))
     found: dict[str, NDArray[np.float64]] = {"length": np.log1p(lengths)}
     distinct, codes = np.unique(points, return_inverse=True)
-    member = np.array([_classes(chr(point)) for point in distinct.tolist()], dtype=np.float64).reshape(
+    member = np.array([classes_of(chr(point)) for point in distinct.tolist()], dtype=np.float64).reshape(
         -1, len(CLASSES)
     )[codes]
     columns = {name: member[:, k] for k, name in enumerate(CLASSES)}

@@ -95,7 +95,7 @@ def surface_groups(inputs: Sequence[Input]) -> dict[str, list[str]]:
         characters, as a subsequence, or not; `negation in the hypothesis`: only there, in both, or not.
     """
     return {
-        "overlap": [_overlap(*pair) for pair in inputs],
+        "overlap": [_overlap_band(*pair) for pair in inputs],
         "hypothesis in premise": [_contained(*pair) for pair in inputs],
         "negation in the hypothesis": [_negated(*pair) for pair in inputs],
     }
@@ -105,10 +105,14 @@ def _letters(text: str) -> str:
     return "".join(character for character in text.lower() if character.isalnum())
 
 
-def _overlap(premise: str, hypothesis: str) -> str:
+def overlap(premise: str, hypothesis: str) -> float:
+    """Return the size of the intersection of the character sets of two texts by that of their union; case is ignored."""
     one, other = set(_letters(premise)), set(_letters(hypothesis))
-    share = len(one & other) / max(len(one | other), 1)
-    band = sum(share >= bound for bound in BANDS)
+    return len(one & other) / max(len(one | other), 1)
+
+
+def _overlap_band(premise: str, hypothesis: str) -> str:
+    band = sum(overlap(premise, hypothesis) >= bound for bound in BANDS)
     bounds = (0.0, *BANDS, 1.0)
     return f"overlap {bounds[band]:.2f}-{bounds[band + 1]:.2f}"
 

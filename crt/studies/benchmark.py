@@ -16,9 +16,10 @@ from crt.perturbations import Loaded, load
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import CLEAN, Cell, CellRecord, Input, ResolvedModel
 from crt.scoring.metrics import CLEAN_METRICS, score
+from crt.scoring.slices import facts_of
 from crt.studies.answers import Answers
 from crt.studies.grid import Grid, fingerprint
-from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
+from crt.studies.outcomes import changed_fields, example_pairs, outcome_columns, outcome_of
 from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class Group:
     split: Split
     digest: str
     """Of the split."""
-    seen: int | None
-    """Inputs of the split that also stand in the training split; None where that is unknown."""
+    seen: frozenset[Input] | None
+    """Inputs of the training split; None where that is not at hand."""
     predictor: Predictor
     model: ResolvedModel
     dataset: str
@@ -167,7 +168,7 @@ def _groups(
             )  # fmt: skip
         elif seen is None:
             log.info("%s: no training split at hand, so leakage from it is not known", task.name)
-        yield Group(task, split, split.digest(), leaked, predictor, model, dataset)
+        yield Group(task, split, split.digest(), seen, predictor, model, dataset)
 
 
 def _unseen(split: Split, seen: frozenset[Input] | None) -> Split:
@@ -195,8 +196,9 @@ def _measure(group: Group, grid: Grid, loaded: Sequence[Loaded], pending: dict[C
         outcome = outcome_of(examples, group.task.labels, untouched, clean, clean, from_table=False)
         metrics = {name: value for name, value in score(outcome).items() if name in CLEAN_METRICS}
         if group.seen is not None:
-            metrics["seen_in_training_rate"] = group.seen / len(examples)
-        yield CellRecord(pending[cell], cell, _params(group, grid, None), metrics, outcomes=outcome_columns(outcome))
+            metrics["seen_in_training_rate"] = sum(e.input in group.seen for e in examples) / len(examples)
+        columns = outcome_columns(outcome) | facts_of(examples, group.seen)
+        yield CellRecord(pending[cell], cell, _params(group, grid, None), metrics, outcomes=columns)
     for perturbation in loaded:
         name = perturbation.perturbation.name
         cells = [cell for cell in pending if cell.perturbation == name]
@@ -209,13 +211,16 @@ def _measure(group: Group, grid: Grid, loaded: Sequence[Loaded], pending: dict[C
             after = batch.of(rows.inputs)
             table = perturbation.table
             outcome = outcome_of(examples, group.task.labels, rows, clean, after, from_table=table is not None)
+            columns = outcome_columns(outcome)
+            if len(group.task.fields) == 2:
+                columns["changed_fields"] = list(changed_fields(examples, rows))
             yield CellRecord(
                 pending[cell],
                 cell,
                 _params(group, grid, perturbation),
                 score(outcome),
                 example_pairs(outcome, examples, rows),
-                outcome_columns(outcome),
+                columns,
                 modified=table is not None and table.modified,
             )
 

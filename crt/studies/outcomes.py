@@ -104,3 +104,12 @@ def outcome_columns(outcome: Outcome) -> dict[str, list[object]]:
         "unknown_perturbed": outcome.unknown[:, 1],
     }
     return {name: list(np.asarray(values).tolist()) for name, values in columns.items()}
+
+
+def changed_fields(examples: Sequence[Example], perturbed: PerturbedInputs) -> list[str]:
+    """Return for each pair which of its texts really changed: first, second, both, or none (empty)."""
+    names = {(True, False): "first", (False, True): "second", (True, True): "both", (False, False): ""}
+    return [
+        names[first != example.input[0], second != example.input[1]]
+        for example, (first, second) in zip(examples, perturbed.inputs, strict=True)
+    ]

@@ -128,6 +128,18 @@ def attack_success_rate(o: Outcome) -> float | None:
     return _ratio(int(np.sum(attacked & (_perturbed_labels(o) != o.gold))), int(attacked.sum()))
 
 
+def attack_success_rate_of_clean_correct(o: Outcome) -> float | None:
+    """Of the examples that were right when clean, whether they changed or not, the share that is now wrong."""
+    right = _clean_labels(o) == o.gold
+    return _ratio(int(np.sum(right & (_perturbed_labels(o) != o.gold))), int(right.sum()))
+
+
+def relative_drop(o: Outcome) -> float | None:
+    """Accuracy drop as a share of clean accuracy; negative where the model got better."""
+    kept = robustness_score(o)
+    return None if kept is None else 1.0 - kept
+
+
 def unk_rate_increase(o: Outcome) -> float | None:
     """Unknown share of the perturbed tokens minus that of the clean ones; None without a tokenizer."""
     tokens, unknown = o.tokens.sum(axis=0), o.unknown.sum(axis=0)
@@ -225,6 +237,19 @@ METRICS: Mapping[str, Metric] = {
             "share of the perturbed inputs that the model did not read to the end",
             "neither",
             lambda o: _ratio(int(o.truncated[:, 1].sum()), len(o.gold)),
+        ),
+        Metric("relative_drop", "accuracy drop divided by clean accuracy", "lower", relative_drop),
+        Metric(
+            "attack_success_rate_of_clean_correct",
+            "of the examples that are right when clean, changed or not, the share that is now wrong",
+            "lower",
+            attack_success_rate_of_clean_correct,
+        ),
+        Metric(
+            "label_changed_rate_of_all",
+            "share of all examples whose predicted label is another one than when clean",
+            "lower",
+            lambda o: _ratio(int(np.sum(_clean_labels(o) != _perturbed_labels(o))), len(o.gold)),
         ),
     )
 }

@@ -4,6 +4,7 @@ A cell is created late, filled by one batch, and marked FINISHED last; only FINI
 leaves at most one cell that does not count, and a rerun does what is missing.
 """
 
+import io
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +30,7 @@ from crt import registry
 from crt.catalogue import Task
 from crt.errors import CrtError, TrackingError
 from crt.records import RULE, CellRecord, ResolvedModel
+from crt.scoring.slices import CLUSTER
 from crt.studies.grid import format_prob
 
 log = logging.getLogger(__name__)
@@ -40,6 +43,10 @@ PAGE = 5000
 NOTE = 7900
 """Characters of a note: MLflow cuts longer ones in the middle of a line."""
 EXAMPLES, OUTCOMES = "examples.jsonl", "outcomes.csv"
+OUTCOME_NAMES = ("id", "gold", "clean", "perturbed", "changed_fields", CLUSTER)
+"""Columns of the outcomes that hold names."""
+READERS = 8
+"""Artifacts that are asked for at once."""
 
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
@@ -142,13 +149,6 @@ class MlflowTracker:
         if missing:
             raise TrackingError(f"{len(missing)} of {len(keys)} cells are not in the store although they were logged")
         return frame
-
-    def examples(self, run_id: str) -> list[dict[str, Any]]:
-        """Return the example pairs of a stored cell."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = self.client.download_artifacts(run_id, EXAMPLES, folder)
-            text = Path(path).read_text(encoding="utf-8", errors="surrogatepass")
-        return [json.loads(line) for line in text.split("\n") if line]
 
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
         """Return the params of a finished run of a kind.
@@ -304,15 +304,48 @@ def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
 
 
 def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
-    """Return finished cell runs as a table, oldest first: key, run_id, params and metrics by name."""
+    """Return finished cell runs as a table, oldest first: key, run_id, artifacts (where), params and metrics by name."""
     rows = []
     for run in sorted(runs, key=lambda run: run.info.start_time):
         if run.info.status != "FINISHED":
             continue
         params = dict(run.data.params)
         params |= {"prob": float(params["prob"]), "seed": int(params["seed"])}
-        rows.append({"key": run.data.tags[KEY], "run_id": run.info.run_id, **params, **run.data.metrics})
-    return pd.DataFrame(rows, columns=None if rows else ["key", "run_id"])
+        keys = {"key": run.data.tags[KEY], "run_id": run.info.run_id, "artifacts": run.info.artifact_uri}
+        rows.append(keys | params | run.data.metrics)
+    return pd.DataFrame(rows, columns=None if rows else ["key", "run_id", "artifacts"])
+
+
+def stored_examples(cells: pd.DataFrame) -> list[list[dict[str, Any]]]:
+    """Return for each stored cell its example pairs."""
+    return [[json.loads(line) for line in text.split("\n") if line] for text in _read(cells, EXAMPLES)]
+
+
+def stored_outcomes(cells: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return for each stored cell its outcomes, a row an example; names are text, an empty one is missing."""
+    frames = [pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False) for text in _read(cells, OUTCOMES)]
+    return [
+        pd.concat(
+            [
+                frame[column].replace("", None) if column in OUTCOME_NAMES else pd.to_numeric(frame[column])
+                for column in frame
+            ],
+            axis=1,
+        )
+        for frame in frames
+    ]
+
+
+def _read(cells: pd.DataFrame, name: str) -> list[str]:
+    """Return an artifact of each cell; several at once, since a server takes its time for each."""
+
+    def read(uri: str) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            path = mlflow.artifacts.download_artifacts(artifact_uri=f"{uri}/{name}", dst_path=folder)
+            return Path(path).read_text(encoding="utf-8", errors="surrogatepass")
+
+    with ThreadPoolExecutor(READERS) as pool:
+        return list(pool.map(read, cells["artifacts"]))
 
 
 def study_frame(runs: Sequence[Any]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from entrypoints.door import OUTPUT, Listed, door, option, tracked, ui_command
 @option("experiments", Listed(), "", "Experiments to read; default: the one that mlflow run would use.")
 @option("models", Listed(), "", "Only these models.")
 @option("datasets", Listed(), "", "Only these data sets.")
+@option("significance", bool, "true", "Intervals, tests and weak spots from the stored outcomes.")
 @OUTPUT
 @door
 def main(**o: Any) -> None:
@@ -30,8 +31,11 @@ def main(**o: Any) -> None:
     with tracked("compare", "compare", {"experiments": ",".join(stored.experiments)}) as (_, tracker):
         assert tracker is not None
         if not cells.empty:
-            found = compare.publish(tracker, cells, o["output_dir"], figures=not o["no_figures"])
+            found = compare.publish(
+                tracker, cells, o["output_dir"], significance=o["significance"], figures=not o["no_figures"]
+            )
             click.echo(f"read {len(found.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}")
+            click.echo("\n".join([*found.verdict, ""]))
         for table in compare.publish_studies(tracker, studies, o["output_dir"]):
             click.echo(table.markdown())
         click.echo(f"tables and figures: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}")

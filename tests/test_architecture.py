@@ -45,6 +45,7 @@ LAYERS = {
             "crt.reporting",
             "crt.reporting.preview",
             "crt.reporting.table",
+            "crt.reporting.verdict",
             "crt.studies",
             "crt.studies.grid",
         ),
@@ -70,6 +71,7 @@ LAYERS = {
                 "benchmark",
                 "compare",
                 "detection",
+                "evidence",
                 "heuristics",
                 "outcomes",
                 "results",
@@ -192,7 +194,7 @@ def test_values_have_no_circles():
     assert len(list(TopologicalSorter(graph).static_order())) == len(values)
 
 
-SHARED = {"crt.studies"} | {f"crt.studies.{name}" for name in ("answers", "grid", "outcomes", "results")}
+SHARED = {"crt.studies"} | {f"crt.studies.{name}" for name in ("answers", "evidence", "grid", "outcomes", "results")}
 """What the experiments have in common."""
 
 

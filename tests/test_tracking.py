@@ -11,7 +11,7 @@ from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.models import PredictOptions, load_predictor
 from crt.records import Cell, CellRecord
-from crt.tracking import open_run, read_stored
+from crt.tracking import open_run, read_stored, stored_examples
 
 TASK = TASKS["tnews"]
 
@@ -36,7 +36,7 @@ def test_a_cell_comes_back_as_it_was_logged(store):
         assert tracker.finished() == {"key1"}
         row = tracker.cells(["key1"]).iloc[0]
         assert (row["model"], row["prob"], row["seed"], row["acc_drop"]) == ("模型/甲", 0.15, 1, 0.25)
-        assert tracker.examples(row["run_id"]) == record().examples
+        assert stored_examples(tracker.cells(["key1"]))[0] == record().examples
     run = mlflow.get_run(row["run_id"])
     assert run.data.tags["mlflow.parentRunId"] == tracker.run_id
     assert run.data.tags["crt.perturbation"] == "space"

@@ -13,6 +13,7 @@ import pandas as pd
 from crt.perturbations import PERTURBATIONS
 from crt.records import CLEAN
 from crt.scoring.metrics import METRICS, REFERENCE_METRICS
+from crt.scoring.statistics import ALPHA
 
 KEYS = ("model", "dataset", "perturbation", "prob", "seed")
 GROUP = ("model", "dataset", "perturbation", "prob")
@@ -47,24 +48,23 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
     rows = in_order(cells[cells["perturbation"] != CLEAN])
     rows = rows.assign(train_seed=rows["train_seed"].fillna("") if "train_seed" in rows else "")
     names = [name for name in METRICS if name in rows]
-    parts = []
-    for key, group in rows.groupby(list(GROUP), sort=False):
-        several = len(set(group["train_seed"])) > 1
-        values = group.groupby("train_seed")[names].mean() if several else group[names]
-        row: dict[str, Any] = dict(zip(GROUP, key, strict=True))
-        row |= {"over": TRAIN_SEEDS if several else SEEDS, "n": len(values)}
-        for name in names:
-            defined = values[name].dropna()
-            if defined.empty:
-                continue
-            row[f"{name}_mean"] = defined.mean()
-            if len(defined) > 1:
-                row[f"{name}_std"] = defined.std(ddof=1)
-            row[f"{name}_n"] = len(defined)
-            row[f"{name}_mean_std"] = mean_std(row[f"{name}_mean"], row.get(f"{name}_std"))
-        parts.append(row)
-    columns = [f"{name}_{part}" for name in METRICS for part in ("mean", "std", "n", "mean_std")]
-    return pd.DataFrame(parts, columns=[*GROUP, "over", "n", *columns])
+    group = list(GROUP)
+    several = rows.groupby(group)["train_seed"].transform("nunique") > 1
+    trained = rows[several].groupby([*group, "train_seed"], sort=False, as_index=False)[names].mean()
+    table = rows[group].drop_duplicates(ignore_index=True)
+    values = pd.concat([rows[~several], trained])[[*group, *names]].groupby(group, sort=False)
+    keys = pd.MultiIndex.from_frame(table)
+    mean, std, count = (found.reindex(keys) for found in (values.mean(), values.std(ddof=1), values.count()))
+    over = rows.assign(over=several.map({True: TRAIN_SEEDS, False: SEEDS})).groupby(group)["over"].first()
+    columns: dict[str, Any] = {"over": over.reindex(keys), "n": values.size().reindex(keys)}
+    for name in METRICS:
+        parts = dict.fromkeys(("mean", "std", "n", "mean_std"))
+        if name in names:
+            texts = [mean_std(m, s) if m == m else None for m, s in zip(mean[name], std[name], strict=True)]  # noqa: PLR0124  NaN
+            there = count[name].where(count[name] > 0)
+            parts = {"mean": mean[name], "std": std[name], "n": there, "mean_std": texts}
+        columns |= {f"{name}_{part}": value for part, value in parts.items()}
+    return pd.concat([table, pd.DataFrame(columns, index=keys).reset_index(drop=True)], axis=1)
 
 
 def mean_std(mean: float | None, std: float | None, *, scale: float = 1.0, digits: int = 4) -> str:
@@ -134,13 +134,14 @@ class PaperTable:
         return "\n".join(lines) + "\n"
 
 
-def paper_table(cells: pd.DataFrame, metric: str, signature: str) -> PaperTable:
+def paper_table(cells: pd.DataFrame, metric: str, signature: str, tests: pd.DataFrame | None = None) -> PaperTable:
     """Return the paper table of a metric.
 
     Args:
         cells: stored cells, clean ones among them: they give the clean accuracy.
         metric: key of METRICS, a fraction 0..1.
         signature: see `PaperTable`.
+        tests: of clean against perturbed accuracy, with a column significant; values that are get a star.
     """
     summary = summary_table(cells)
     means, stds = (_wide(summary, f"{metric}_{part}") for part in ("mean", "std"))
@@ -150,19 +151,73 @@ def paper_table(cells: pd.DataFrame, metric: str, signature: str) -> PaperTable:
     means.insert(0, "clean acc", [clean.get(pair, float("nan")) for pair in pairs])
     means["mean"] = average
     stds = stds.reindex(columns=means.columns)
+    starred = (
+        set()
+        if tests is None or tests.empty
+        else set(
+            tests[tests["significant"]][["dataset", "prob", "model", "perturbation"]].itertuples(index=False, name=None)
+        )
+    )
     rows = tuple(
         (
             str(dataset),
             str(model),
             f"{prob:g}",
-            *(mean_std(mean, std, scale=100, digits=1) for mean, std in zip(row, spread, strict=True)),
+            *(
+                mean_std(mean, std, scale=100, digits=1) + ("*" if (dataset, prob, model, name) in starred else "")
+                for name, mean, std in zip(means.columns, row, spread, strict=True)
+            ),
         )
         for (dataset, prob, model), row, spread in zip(
             means.index, means.to_numpy().tolist(), stds.to_numpy().tolist(), strict=True
         )
     )
     header = ("data set", "model", "prob", *map(str, means.columns))
-    return PaperTable(metric, header, rows, _best(means, metric), _caption(summary, metric), signature)
+    caption = _caption(summary, metric)
+    if tests is not None and not tests.empty:
+        caption += (
+            f" *: differs from the clean accuracy (exact McNemar test, the largest p of the seeds, p < {ALPHA} after "
+            f"Holm's correction for {len(tests)} tests)."
+        )
+    return PaperTable(metric, header, rows, _best(means, metric), caption, signature)
+
+
+def win_tables(duels: pd.DataFrame, signature: str) -> tuple[PaperTable, ...]:
+    """Return for each data set who wins against whom: wins, ties and losses of the row's model against the column's.
+
+    Args:
+        duels: dataset, model, other and outcome (of `model`: win, tie, loss), a row for each perturbation and prob.
+        signature: see `PaperTable`.
+    """
+    if duels.empty:
+        return ()
+    turned = {"win": "loss", "loss": "win", "tie": "tie"}
+    mirrored = duels.assign(model=duels["other"], other=duels["model"], outcome=duels["outcome"].map(turned))
+    tables = []
+    for dataset, group in pd.concat([duels, mirrored]).groupby("dataset", sort=False):
+        models = list(dict.fromkeys([*duels[duels["dataset"] == dataset]["model"], *group["model"]]))
+        counts = group.groupby(["model", "other"])["outcome"].value_counts()
+        rows = tuple(
+            (
+                str(dataset),
+                model,
+                *(
+                    "/".join(str(counts.get((model, other, outcome), 0)) for outcome in ("win", "tie", "loss"))
+                    if model != other
+                    else DASH
+                    for other in models
+                ),
+            )
+            for model in models
+        )
+        caption = (
+            f"Wins/ties/losses of the model of the row against that of the column on {dataset}, over the clean texts and "
+            f"every perturbation and prob (exact McNemar test, the largest p of the seeds, p < {ALPHA} after Holm's "
+            f"correction for {len(duels)} tests)."
+        )
+        header = ("data set", "model", *models)
+        tables.append(PaperTable(f"wins_{dataset}", header, rows, frozenset(), caption, signature))
+    return tuple(tables)
 
 
 STUDIES: Mapping[str, str] = {

@@ -12,7 +12,18 @@ import pandas as pd
 from crt import __version__
 from crt.errors import TrackingError
 from crt.records import CLEAN
-from crt.reporting.table import PaperTable, detail_table, headline, paper_table, study_tables, summary_table
+from crt.reporting.table import (
+    PaperTable,
+    detail_table,
+    headline,
+    paper_table,
+    study_tables,
+    summary_table,
+    win_tables,
+)
+from crt.reporting.verdict import verdict
+from crt.scoring.evidence import Evidence
+from crt.studies.evidence import gather
 from crt.studies.results import staged
 from crt.tasks import slug
 
@@ -23,6 +34,9 @@ log = logging.getLogger(__name__)
 
 METRICS = ("perturbed_acc", "acc_drop", "attack_success_rate")
 """The metrics that get a paper table; the first one goes into the notes."""
+
+TESTED = ("perturbed_acc", "acc_drop")
+"""Those that the tests of clean against perturbed answers speak of."""
 
 IDENTITY = ("model", "train_seed", "dataset", "perturbation", "prob", "seed")
 """What makes two cells the same measurement: the later one counts."""
@@ -46,6 +60,8 @@ class Comparison:
     """One for each of METRICS."""
     cells: pd.DataFrame
     """The cells that they are made of."""
+    verdict: tuple[str, ...]
+    """What was found, in sentences."""
 
 
 def select(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> pd.DataFrame:
@@ -193,31 +209,41 @@ def signature(cells: pd.DataFrame) -> str:
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value)
 
 
-def publish(tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, figures: bool) -> Comparison:
-    """Write tables and figures into a folder and to the run, and a summary run for each model and data set.
+def publish(
+    tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, significance: bool, figures: bool
+) -> Comparison:
+    """Write tables, figures and the page into a folder and to the run, and a summary run for each model and data set.
 
     Args:
         tracker: of the run of the comparison.
         cells: from `select`.
         folder: made if it does not exist.
+        significance: compute intervals, tests and weak spots from the stored outcomes.
         figures: draw them.
     """
-    mark = signature(cells)
-    summary = summary_table(cells)
-    tables = tuple(paper_table(cells, metric, mark) for metric in METRICS)
+    mark, summary = signature(cells), summary_table(cells)
+    evidence = gather(cells) if significance else Evidence()
+    tables = tuple(paper_table(cells, m, mark, evidence.tests if m in TESTED else None) for m in METRICS)
     with staged(tracker, folder) as staging:
         detail_table(cells).to_csv(staging / "cells.csv", index=False, lineterminator="\n")
         summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
         for table in tables:
             _write(table, staging, f"paper_table_{table.metric}")
+        for table in win_tables(evidence.duels, mark):
+            _write(table, staging, f"table_{slug(table.metric)}")
+        for name in ("intervals", "tests", "duels", "slices"):
+            frame: pd.DataFrame = getattr(evidence, name)
+            if not frame.empty:
+                frame.to_csv(staging / f"{name}.csv", index=False, lineterminator="\n")
         if figures:
             from crt.reporting.figures import write_figures
 
             write_figures(summary, staging, ".svg", ".png")
     tracker.log_tags({"crt.signature": mark})
-    tracker.log_note(tables[0].markdown())
+    found = verdict(cells, evidence)
+    tracker.log_note("\n".join([*(f"- {sentence}" for sentence in found), "", tables[0].markdown()]))
     for (model, dataset), group in cells.groupby(["model", "dataset"]):
         note = paper_table(group, METRICS[0], signature(group)).markdown()
         keys = {"model": str(model), "dataset": str(dataset)}
         tracker.replace_summary(f"{model} on {dataset}", keys, headline(group), note)
-    return Comparison(tables, cells)
+    return Comparison(tables, cells, found)

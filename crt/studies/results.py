@@ -33,7 +33,7 @@ def publish(tracker: "MlflowTracker", keys: Sequence[str], folder: Path, *, figu
         detail_table(cells).to_csv(staging / "robustness_results_multi.csv", index=False, lineterminator="\n")
         summary = summary_table(cells)
         summary.to_csv(staging / "robustness_summary_multi.csv", index=False, lineterminator="\n")
-        _write_examples(tracker, cells, staging / "examples_multi.json")
+        _write_examples(cells, staging / "examples_multi.json")
         if figures:
             from crt.reporting.figures import write_figures
 
@@ -81,12 +81,14 @@ def move_files(source: Path, target: Path) -> None:
         partial.replace(target / file.name)
 
 
-def _write_examples(tracker: "MlflowTracker", cells: pd.DataFrame, path: Path) -> None:
+def _write_examples(cells: pd.DataFrame, path: Path) -> None:
     """Write a JSON list with an object for each cell: its keys and its examples, a line each."""
+    from crt.tracking import stored_examples
+
     parts = []
-    for row in in_order(cells[cells["perturbation"] != CLEAN]).to_dict("records"):
+    cells = in_order(cells[cells["perturbation"] != CLEAN])
+    for row, examples in zip(cells.to_dict("records"), stored_examples(cells), strict=True):
         keys = json.dumps({key: row[key] for key in KEYS}, ensure_ascii=False)
-        examples = tracker.examples(str(row["run_id"]))
         lines = ",\n  ".join(json.dumps(example, ensure_ascii=False) for example in examples)
         parts.append(f'{keys[:-1]}, "examples": [\n  {lines}\n]}}')
     path.write_text("[\n" + ",\n".join(parts) + "\n]\n", encoding="utf-8", errors="surrogatepass")

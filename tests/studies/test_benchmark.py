@@ -18,7 +18,7 @@ from crt.studies import benchmark, compare, results
 from crt.studies.answers import Answers
 from crt.studies.grid import Grid
 from crt.tasks import Source
-from crt.tracking import MlflowTracker, open_run, read_stored
+from crt.tracking import MlflowTracker, open_run, read_stored, stored_examples
 
 OPTIONS = PredictOptions(max_length=64)
 SMALL = {"perturbations": ("homophone", "space"), "probs": (0.05, 0.3), "seeds": (13, 42)}
@@ -59,7 +59,7 @@ def test_examples_show_flips_first(measure):
     """Example pairs are changed inputs, those that turned wrong first; the edits lead from one text to the other."""
     _, cells = measure(probs=(0.3,), seeds=(13,))
     run_id = cells[cells["perturbation"] == "space"]["run_id"].item()
-    examples = MlflowTracker(run_id, "0").examples(run_id)
+    examples = stored_examples(cells[cells["perturbation"] == "space"])[0]
     flips = [example["flipped"] for example in examples]
     assert flips == sorted(flips, reverse=True)
     assert 0 < len(examples) <= 20
@@ -150,7 +150,7 @@ def test_pairs_choose_their_fields(measure):
     for fields, (_, cells) in grids.items():
         row = cells[cells["perturbation"] == "space"].iloc[0]
         assert row["fields"] == fields
-        examples = MlflowTracker(row["run_id"], "0").examples(row["run_id"])
+        examples = stored_examples(cells[cells["perturbation"] == "space"])[0]
         edited[fields] = {edit[0] for example in examples for edit in example["edits"]}
     assert edited == {"both": {0, 1}, "first": {0}, "second": {1}}
 

@@ -1,0 +1,136 @@
+"""A comparison in words: what a reader should take home, and how to read the numbers behind it."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from crt.records import CLEAN
+from crt.reporting.table import summary_table
+from crt.scoring.evidence import Evidence
+from crt.scoring.stacked import ALL
+from crt.scoring.statistics import ALPHA, LEVEL, POWER, detectable_difference
+from crt.scoring.weak_spots import SMALLEST
+
+
+def verdict(cells: pd.DataFrame, evidence: Evidence) -> tuple[str, ...]:
+    """Return what a comparison found, in sentences, data set by data set.
+
+    Args:
+        cells: stored cells.
+        evidence: where it is empty, nothing is called significant and no interval is given.
+    """
+    summary = summary_table(cells)
+    return tuple(
+        sentence
+        for dataset, rows in summary.groupby("dataset", sort=False)
+        for sentence in _of_dataset(str(dataset), rows, cells[cells["dataset"] == dataset], evidence)
+    )
+
+
+def _of_dataset(dataset: str, summary: pd.DataFrame, cells: pd.DataFrame, evidence: Evidence) -> Iterator[str]:
+    for model, rows in summary.groupby("model", sort=False):
+        clean = cells[(cells["model"] == model) & (cells["perturbation"] == CLEAN)]
+        drops = rows["acc_drop_mean"].to_numpy(dtype=float)
+        if clean.empty or np.isnan(drops).all():
+            continue
+        worst = rows.iloc[int(np.nanargmax(drops))]
+        before, after = 100 * clean["clean_acc"].mean(), 100 * worst["perturbed_acc_mean"]
+        if after >= before:
+            yield f"On {dataset}, no perturbation lowers the accuracy of {model} ({before:.1f} %)."
+            continue
+        span = _span(evidence.intervals, dataset, str(model), str(worst["perturbation"]), float(worst["prob"]))
+        yield (
+            f"On {dataset}, {model} falls from {before:.1f} to {after:.1f} % under {worst['perturbation']} at prob "
+            f"{worst['prob']:g}, its largest drop: {before - after:.1f} points{span}."
+        )
+        yield from _harmless(evidence.tests, dataset, str(model))
+        yield from _weakest(evidence.slices, dataset, str(model))
+    yield from _ranked(summary, evidence.duels, dataset)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _span(intervals: pd.DataFrame, dataset: str, model: str, perturbation: str, prob: float) -> str:
+    if intervals.empty:
+        return ""
+    rows = intervals[(intervals["dataset"] == dataset) & (intervals["model"] == model) & (intervals["prob"] == prob)]
+    row = rows[(rows["perturbation"] == perturbation) & (rows["metric"] == "acc_drop")].iloc[0]
+    return f" ({_percent(LEVEL)} interval {100 * row['low']:.1f} to {100 * row['high']:.1f})"
+
+
+def _harmless(tests: pd.DataFrame, dataset: str, model: str) -> Iterator[str]:
+    if tests.empty:
+        return
+    rows = tests[(tests["dataset"] == dataset) & (tests["model"] == model)]
+    found = rows.groupby("perturbation", sort=False)["significant"].any()
+    names = [str(name) for name, significant in found.items() if not significant]
+    if names:
+        yield f"No drop that can be told from chance at any prob: {', '.join(names)}."
+
+
+def _weakest(slices: pd.DataFrame, dataset: str, model: str) -> Iterator[str]:
+    if slices.empty:
+        return
+    rows = slices[(slices["dataset"] == dataset) & (slices["model"] == model) & slices["significant"]]
+    rows = rows[(rows["difference"] > 0) & (rows["drop"] > 0)]
+    if rows.empty:
+        return
+    first = rows.iloc[0]
+    under = "all perturbations together" if first["perturbation"] == ALL else first["perturbation"]
+    yield (
+        f"It breaks most clearly where {first['slice']} is “{first['group']}” (under {under}): {100 * first['drop']:.1f} "
+        f"points are lost there, {100 * first['rest']:.1f} elsewhere."
+    )
+
+
+def _ranked(summary: pd.DataFrame, duels: pd.DataFrame, dataset: str) -> Iterator[str]:
+    drops = summary.groupby("model", sort=False)["acc_drop_mean"].mean().sort_values()
+    if len(drops) < 2:
+        return
+    listed = ", ".join(f"{model} {100 * drop:.1f}" for model, drop in drops.items())
+    yield f"Mean drop on {dataset} over all perturbations and probs, in points: {listed}."
+    here = duels[duels["dataset"] == dataset] if not duels.empty else duels
+    if not here.empty:
+        ties = int((here["outcome"] == "tie").sum())
+        yield f"Of {len(here)} comparisons of two models on {dataset}, {ties} cannot tell them apart."
+
+
+def notes(tests: pd.DataFrame, counts: dict[str, int]) -> tuple[str, ...]:
+    """Return how the statistics of a comparison are to be read.
+
+    Args:
+        tests: clean against perturbed.
+        counts: examples of each data set.
+    """
+    if tests.empty:
+        return ("Intervals and tests were not asked for: significance=true computes them from the stored outcomes.",)
+    bootstrap = (
+        f"Intervals are {_percent(LEVEL)} bootstrap intervals over texts: examples with the same text (for pairs: the same "
+        "premise) are drawn together, each with all its seeds."
+    )
+    spread = (
+        "The ± of a table is over seeds and says how much the draws of the edits, or the trainings, matter; an interval is "
+        "over texts and says how much the choice of the test set matters."
+    )
+    significant = (
+        "A row is called significant if the exact McNemar test finds it in every one of its seeds (the largest p counts) "
+        f"and p < {ALPHA} after Holm's correction for all tests of the table."
+    )
+    slices = (
+        f"Slices have a table for each model and data set; those with fewer than {SMALLEST} texts inside or outside are not "
+        "tested. Slices overlap: one may show what another causes."
+    )
+    found = [bootstrap, spread, significant, slices]
+    for dataset, rows in tests.groupby("dataset", sort=False):
+        count = counts[str(dataset)]
+        differing = float(((rows["lost"] + rows["gained"]) / count).median())
+        least = detectable_difference(count, differing)
+        finds = f"finds a drop of {100 * least:.1f} points" if least is not None else "could not find any drop"
+        found.append(
+            f"On {dataset} ({count} texts) the median perturbation changes whether {100 * differing:.1f} % of the answers are "
+            f"right; at that rate a single test {finds} with {_percent(POWER)} power."
+        )
+    return tuple(found)

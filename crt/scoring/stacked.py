@@ -1,0 +1,260 @@
+"""The stored outcomes of one model on one data set, side by side: what intervals and tests are computed from.
+
+A seed of the training and a seed of the perturbation are told apart: values are averaged over the perturbation seeds
+within a training seed, then over training seeds. An example is resampled with all its seeds. A test belongs to one
+(prob, seed); over the seeds of a row the largest p-value counts, so that a finding holds for each of them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from crt.records import CLEAN
+from crt.scoring.slices import CLUSTER
+from crt.scoring.statistics import (
+    Resampling,
+    codes_of,
+    cohens_g,
+    interval,
+    mcnemar,
+    summed,
+)
+
+GROUP = ["perturbation", "prob"]
+"""What a row of a result is about; the seeds are averaged over."""
+
+ALL = "all"
+"""Stands for all perturbations together."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """All perturbed cells of one model on one data set; row j of each array is cell j, column i example i."""
+
+    cells: pd.DataFrame
+    """perturbation, prob, seed and train_seed of the k cells, in this order, numbered from 0."""
+    rows: Sequence[pd.DataFrame]
+    """For each cell the stored outcomes joined with the facts, a row an example."""
+    clusters: NDArray[np.int64]
+    """int64[n]: the cluster of each example, 0 to m - 1."""
+    gold: NDArray[np.int64]
+    """int64[n]: true labels, numbered."""
+    clean: NDArray[np.int64]
+    """int64[k, n]: labels that the model of the cell gives to the original inputs."""
+    perturbed: NDArray[np.int64]
+    """int64[k, n]: labels that it gives to the perturbed inputs."""
+    changed: NDArray[np.bool_]
+    """bool[k, n]: the perturbed input differs from the original."""
+
+    @property
+    def right_clean(self) -> NDArray[np.bool_]:
+        """bool[k, n]."""
+        return np.asarray(self.clean == self.gold)
+
+    @property
+    def right_perturbed(self) -> NDArray[np.bool_]:
+        """bool[k, n]."""
+        return np.asarray(self.perturbed == self.gold)
+
+
+def stack(cells: pd.DataFrame, outcomes: Sequence[pd.DataFrame], facts: pd.DataFrame) -> Stacked:
+    """Put the outcomes of cells side by side.
+
+    Args:
+        cells: columns perturbation, prob, seed and perhaps train_seed.
+        outcomes: for each of them the stored columns, over the same examples in the same order.
+        facts: of these examples, by column; a row each, in their order.
+    """
+    labels = codes_of([str(label) for frame in outcomes for c in ("gold", "clean", "perturbed") for label in frame[c]])
+    coded = labels.reshape(len(outcomes), 3, -1)
+    seeds = cells["train_seed"].fillna("") if "train_seed" in cells else ""
+    return Stacked(
+        cells[[*GROUP, "seed"]].assign(train_seed=seeds).reset_index(drop=True),
+        [pd.concat([frame, facts.drop(columns=frame.columns, errors="ignore")], axis=1) for frame in outcomes],
+        codes_of(list(facts[CLUSTER])),
+        coded[0, 0],
+        coded[:, 1],
+        coded[:, 2],
+        np.array([frame["changed"].to_numpy(dtype=bool) for frame in outcomes]),
+    )
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Divide element by element; NaN where there is nothing to divide by."""
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+
+
+def _columns(stacked: Stacked, cell: int) -> Floats:
+    """Return what the metrics of a cell are ratios of, summed within clusters: float64[m, 4 + 5 C]."""
+    size = int(max(stacked.gold.max(), stacked.clean.max(), stacked.perturbed.max())) + 1
+    one_hot = np.eye(size)
+    gold, clean, after = (one_hot[labels] for labels in (stacked.gold, stacked.clean[cell], stacked.perturbed[cell]))
+    right, still = stacked.right_clean[cell], stacked.right_perturbed[cell]
+    attacked = right & stacked.changed[cell]
+    head = np.stack([np.ones(len(right)), right, still, attacked, attacked & ~still], axis=1)
+    return summed(np.hstack([head, gold, gold * clean, clean, gold * after, after]), stacked.clusters)
+
+
+def _metrics(sums: Floats) -> dict[str, Floats]:
+    """Return the metrics of resamples from their sums of `_columns`; undefined ones are NaN."""
+    count, right, still, attacked, lost = sums[:, :5].T
+    gold, hit, said, hit_after, said_after = np.split(sums[:, 5:], 5, axis=1)
+    there = gold > 0
+    clean_f1, after_f1 = (
+        (np.where(there, 2 * h / np.where(there, gold + s, 1), 0)).sum(axis=1) / there.sum(axis=1)
+        for h, s in ((hit, said), (hit_after, said_after))
+    )
+    clean, after = ratio(right, count), ratio(still, count)
+    return {
+        "clean_acc": clean,
+        "perturbed_acc": after,
+        "acc_drop": clean - after,
+        "robustness_score": ratio(still, right),
+        "relative_drop": 1 - ratio(still, right),
+        "clean_macro_f1": clean_f1,
+        "perturbed_macro_f1": after_f1,
+        "macro_f1_drop": clean_f1 - after_f1,
+        "attack_success_rate": ratio(lost, attacked),
+    }
+
+
+def metrics(stacked: Stacked, sums: Callable[[Floats], Floats]) -> dict[str, Floats]:
+    """Return each metric of each cell in each resample, float64[r, k], undefined ones NaN.
+
+    Args:
+        stacked: k cells over m clusters.
+        sums: adds up the clusters of each resample, float64[m, c] to [r, c], like `Resampling.sums`.
+    """
+    values: dict[str, list[Floats]] = {}
+    for cell in range(len(stacked.cells)):
+        for name, value in _metrics(sums(_columns(stacked, cell))).items():
+            values.setdefault(name, []).append(value)
+    return {name: np.stack(value, axis=1) for name, value in values.items()}
+
+
+def _whole(columns: Floats) -> Floats:
+    """Add up all clusters, each once: in place of resamples it gives the metrics themselves."""
+    return np.asarray(columns.sum(axis=0, keepdims=True))
+
+
+def means(cells: pd.DataFrame, values: Floats) -> tuple[pd.DataFrame, Floats]:
+    """Average values over perturbation seeds within a training seed, then over training seeds; NaN is left out.
+
+    Args:
+        cells: of a `Stacked`.
+        values: float64[r, k].
+
+    Returns:
+        The g groups, perturbation and prob; and float64[r, g].
+    """
+    inner = cells.groupby([*GROUP, "train_seed"], sort=False)
+    by_training = np.stack([_mean(values[:, rows]) for rows in inner.indices.values()], axis=1)
+    keys = pd.DataFrame(list(inner.indices), columns=[*GROUP, "train_seed"])
+    outer = keys.groupby(GROUP, sort=False).indices
+    groups = pd.DataFrame(list(outer), columns=GROUP)
+    return groups, np.stack([_mean(by_training[:, rows]) for rows in outer.values()], axis=1)
+
+
+def _mean(values: Floats) -> Floats:
+    defined = ~np.isnan(values)
+    return ratio(np.where(defined, values, 0).sum(axis=1), defined.sum(axis=1).astype(np.float64))
+
+
+def intervals(stacked: Stacked, draws: Resampling) -> pd.DataFrame:
+    """Return value, low and high of each metric: of each perturbation at each prob, of all together, and when clean.
+
+    Columns: perturbation (`clean` and `all` have prob 0), prob, metric, value, low, high.
+    """
+    point, spread = metrics(stacked, _whole), metrics(stacked, draws.sums)
+    found = []
+    for name, values in spread.items():
+        groups, by_group = means(stacked.cells, values)
+        _, value = means(stacked.cells, point[name])
+        over_all = pd.DataFrame({"perturbation": [CLEAN if name.startswith("clean") else ALL], "prob": [0.0]})
+        places = [(over_all, _mean(value)[:, None], _mean(by_group)[:, None])]
+        if not name.startswith("clean"):
+            places.append((groups, value, by_group))
+        for keys, exact, drawn in places:
+            bounds = [interval(column) or (np.nan, np.nan) for column in drawn.T]
+            low, high = np.array(bounds).T
+            found.append(keys.assign(metric=name, value=exact[0], low=low, high=high))
+    return pd.concat(found, ignore_index=True)
+
+
+def against_clean(stacked: Stacked, draws: Resampling) -> pd.DataFrame:
+    """Test for each perturbation and prob whether the model is right less often, or more often, than when clean.
+
+    Columns: perturbation, prob, drop with low and high, lost and gained (examples, mean over the seeds), effect (Cohen's
+    g), tests (how many seeds), p.
+    """
+    drop = _compared(stacked.cells, stacked.right_clean, stacked.right_perturbed, stacked, draws)
+    return drop.rename(columns={"difference": "drop"})
+
+
+def against(model: Stacked, other: Stacked, draws: Resampling) -> pd.DataFrame:
+    """Test for each perturbation and prob that both were measured at, and when clean, which of two models is right more often.
+
+    Every training seed of one meets every training seed of the other, within one (prob, seed); the largest p-value counts.
+
+    Columns: perturbation, prob, difference (of the accuracies, model minus other) with low and high, lost and gained
+    (examples that only the model, and only the other has right; means), effect, tests, p.
+    """
+    pairs = model.cells.reset_index().merge(
+        other.cells.reset_index(), on=[*GROUP, "seed"], suffixes=("", "_other"), validate="many_to_many"
+    )
+    if pairs.empty:
+        return pd.DataFrame()
+    pairs["train_seed"] = pairs["train_seed"].astype(str) + "/" + pairs["train_seed_other"].astype(str)
+    mine, theirs = pairs["index"].to_numpy(), pairs["index_other"].to_numpy()
+    clean = pairs.drop_duplicates("train_seed").assign(perturbation=CLEAN, prob=0.0)
+    cells = pd.concat([clean, pairs], ignore_index=True)
+    first, second = clean["index"].to_numpy(), clean["index_other"].to_numpy()
+    return _compared(
+        cells,
+        np.concatenate([model.right_clean[first], model.right_perturbed[mine]]),
+        np.concatenate([other.right_clean[second], other.right_perturbed[theirs]]),
+        model,
+        draws,
+    )
+
+
+def _compared(
+    cells: pd.DataFrame,
+    one: NDArray[np.bool_],
+    two: NDArray[np.bool_],
+    stacked: Stacked,
+    draws: Resampling,
+) -> pd.DataFrame:
+    """Compare two conditions, bool[k, n] of right answers, within each of the k cells; return a row for each group."""
+    lost, gained = (one & ~two).sum(axis=1), (two & ~one).sum(axis=1)
+    p = mcnemar(lost, gained)
+    sums = summed((one.astype(float) - two).T, stacked.clusters)
+    sizes = summed(np.ones((len(stacked.gold), 1)), stacked.clusters)
+    drawn = draws.sums(sums) / draws.sums(sizes)
+    groups, by_group = means(cells, drawn)
+    _, value = means(cells, ((lost - gained) / len(stacked.gold))[None, :])
+    rows = []
+    for number, (perturbation, prob) in enumerate(groups.itertuples(index=False)):
+        of = np.flatnonzero((cells["perturbation"] == perturbation) & (cells["prob"] == prob))
+        low, high = interval(by_group[:, number]) or (np.nan, np.nan)
+        signs = set(np.sign(lost[of] - gained[of]).tolist())
+        rows.append(
+            {
+                "perturbation": perturbation,
+                "prob": prob,
+                "difference": value[0, number],
+                "low": low,
+                "high": high,
+                "lost": lost[of].mean(),
+                "gained": gained[of].mean(),
+                "effect": cohens_g(float(lost[of].sum()), float(gained[of].sum())),
+                "tests": len(of),
+                "p": float(p[of].max()) if len(signs) == 1 else 1.0,  # seeds that disagree are no finding
+            }
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,42 @@
+"""The evidence behind a comparison, from the stored outcomes of its cells; no model is needed."""
+
+import pandas as pd
+
+from crt.errors import TrackingError
+from crt.records import CLEAN
+from crt.reporting.table import in_order
+from crt.scoring.evidence import Evidence, weigh
+from crt.scoring.stacked import Stacked, stack
+from crt.tracking import stored_outcomes
+
+
+def gather(cells: pd.DataFrame) -> Evidence:
+    """Read the outcomes of the cells of a comparison and compute intervals, tests and weak spots.
+
+    Args:
+        cells: from `compare.select`.
+
+    Raises:
+        TrackingError: outcomes are missing; the message says what to do.
+    """
+    measured = cells.groupby(["model", "dataset"])["prob"].transform("max") > 0
+    return weigh(
+        {
+            str(dataset): {str(model): _stacked(rows) for model, rows in group.groupby("model", sort=False)}
+            for dataset, group in in_order(cells[measured]).groupby("dataset", sort=False)
+        }
+    )
+
+
+def _stacked(cells: pd.DataFrame) -> Stacked:
+    """Read the outcomes of one model on one data set."""
+    clean, perturbed = cells[cells["perturbation"] == CLEAN], cells[cells["perturbation"] != CLEAN]
+    name = f"{cells['model'].iloc[0]} on {cells['dataset'].iloc[0]}"
+    if clean.empty:
+        raise TrackingError(f"{name}: the clean cell is not stored; evaluate it again (stored cells are skipped)")
+    facts = stored_outcomes(clean[:1])[0]
+    frames = stored_outcomes(perturbed)
+    for frame, run_id in zip(frames, perturbed["run_id"], strict=True):
+        if list(frame["id"]) != list(facts["id"]):
+            raise TrackingError(f"{name}: run {run_id} holds other examples than the clean cell; measure it again")
+    return stack(perturbed, frames, facts)

@@ -66,6 +66,11 @@ class Task:
         return "validation" in self.files and self.eval_split != "validation"
 
     @property
+    def selection_split(self) -> str:
+        """What the examples are called that the best epoch and the most robust model are chosen on."""
+        return "validation" if self.selects_on_validation else "held out of train"
+
+    @property
     def train_split(self) -> str:
         """The split that the labels of the user's own data are collected from: `train`, or the only file there is."""
         return "train" if "train" in self.files else next(iter(self.files))

@@ -1,6 +1,7 @@
 """MLflow as a registry of checkpoints: which versions there are, and which is the best."""
 
 import logging
+from collections.abc import Mapping
 from importlib.metadata import version as installed
 from pathlib import Path
 
@@ -18,14 +19,18 @@ _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 """Error codes of a model or an alias that is not there; any other code is a failure, not an answer."""
 
 
-def best_version(name: str) -> ModelVersion | None:
-    """Return the version that the alias `best` of a registered model points to, or None if there is none.
+MOST_ROBUST = "most_robust"
+"""Alias of the version with the highest mean accuracy over the default grid, on the selection split."""
+
+
+def best_version(name: str, alias: str = "best") -> ModelVersion | None:
+    """Return the version that an alias of a registered model points to, or None if there is none.
 
     Raises:
         MlflowException: the registry could not be asked.
     """
     try:
-        return mlflow.MlflowClient().get_model_version_by_alias(name, "best")
+        return mlflow.MlflowClient().get_model_version_by_alias(name, alias)
     except MlflowException as error:
         if error.error_code in _ABSENT:
             return None
@@ -124,6 +129,50 @@ def register(
     client.set_registered_model_alias(registered, "best", version)
     client.set_model_version_tag(registered, old.version, "best_after", new)
     return reference, f"{registered}@best moves from {before} to {new}"
+
+
+def training_of(reference: str) -> dict[str, str]:
+    """Return what is stored of the training of `name/version`: the params of its run, where that is there, and its tags."""
+    client = mlflow.MlflowClient()
+    name, _, number = reference.partition("/")
+    tags = dict(client.get_model_version(name, number).tags)
+    try:
+        params = dict(client.get_run(tags["run_id"]).data.params)
+    except (KeyError, MlflowException):
+        params = {}
+    return {name.removeprefix("cfg."): value for name, value in params.items()} | tags
+
+
+def describe(reference: str, card: str, tags: Mapping[str, str]) -> None:
+    """Set the description and some tags of `name/version`."""
+    client = mlflow.MlflowClient()
+    name, _, number = reference.partition("/")
+    client.update_model_version(name, number, card)
+    for key, value in tags.items():
+        client.set_model_version_tag(name, number, key, value)
+
+
+def crown(reference: str, value: float, signature: str) -> str:
+    """Move the alias `most_robust` to `name/version` if no other version is better; return what happened, if anything did.
+
+    Args:
+        reference: `name/version`.
+        value: mean accuracy over the default grid, on the selection split.
+        signature: how it was measured; a value that was measured otherwise cannot be compared, and gives way.
+    """
+    client = mlflow.MlflowClient()
+    name, _, number = reference.partition("/")
+    client.set_model_version_tag(name, number, "robust_value", repr(value))
+    client.set_model_version_tag(name, number, "robust_signature", signature)
+    old, new = best_version(name, MOST_ROBUST), f"version {number} (mean perturbed accuracy {value:.4f})"
+    if old is not None and str(old.version) == number:
+        return ""
+    if old is not None and old.tags.get("robust_signature") == signature:
+        before = float(old.tags["robust_value"])
+        if before >= value:
+            return f"{name}@{MOST_ROBUST} stays version {old.version} ({before:.4f}); this is {new}"
+    client.set_registered_model_alias(name, MOST_ROBUST, number)
+    return f"{name}@{MOST_ROBUST} is {new}"
 
 
 def _registry_hint(client: mlflow.MlflowClient, reference: str) -> str:

@@ -12,6 +12,9 @@ from crt.reading import READERS, Row, read_hub, read_rows
 from crt.records import Example, Input
 from crt.resources import rows_digest
 
+SELECTION = "selection"
+"""Asks for the split that the best epoch is chosen on: validation, or what is held out of train."""
+
 HELD_OUT = 0.05
 """Share of the training texts that select the best epoch where validation is the split that is reported."""
 
@@ -146,6 +149,8 @@ def load_split(task: Task, split: str, source: Source) -> Split:
     Raises:
         DataError: the split does not exist, has no labels, lacks a column or holds an unknown label.
     """
+    if split == SELECTION:
+        return load_training(task, source)[1]
     examples = []
     unlabelled = 0
     index = {label: number for number, label in enumerate(task.labels)}
@@ -181,8 +186,10 @@ def check_split(task: Task, split: str, source: Source) -> None:
     Raises:
         DataError: it does not; the message says which splits or which folder there should be.
     """
+    if split == SELECTION and "train" in task.files:
+        split = "validation" if task.selects_on_validation else "train"
     if split not in task.files:
-        raise DataError(f"{task.name} has no split '{split}'; it has {', '.join(task.files)}")
+        raise DataError(f"{task.name} has no split '{split}'; it has {', '.join(task.files)} and {SELECTION}")
     root = task.root or source.data_dir
     if root is None and task.hub is None:
         raise DataError(
@@ -214,13 +221,13 @@ def load_training(task: Task, source: Source) -> tuple[Split, Split]:
     count = max(1, round(HELD_OUT * len(groups)))
     held = {groups[row] for row in randomness.smallest(groups, count, key="selection")}
     selection = train.where(lambda example: example.input[0] in held)
-    return train.where(lambda example: example.input[0] not in held), replace(
-        selection, name=f"held out of {train.name}"
-    )
+    return train.where(lambda example: example.input[0] not in held), replace(selection, name=task.selection_split)
 
 
-def seen_in_training(task: Task, source: Source) -> frozenset[Input] | None:
-    """Return the inputs of the training split, or None where it is not at hand."""
+def seen_in_training(task: Task, source: Source, split: str = "") -> frozenset[Input] | None:
+    """Return the inputs that models are trained on when they are evaluated on a split, or None where those are not at hand."""
+    if split == SELECTION and not task.selects_on_validation:
+        return frozenset(example.input for example in load_training(task, source)[0].examples)
     root = task.root or source.data_dir
     if "train" not in task.files or (root is not None and not (root / task.files["train"]).is_file()):
         return None

@@ -150,6 +150,11 @@ class MlflowTracker:
             raise TrackingError(f"{len(missing)} of {len(keys)} cells are not in the store although they were logged")
         return frame
 
+    def cells_of(self, source: str) -> pd.DataFrame:
+        """Return the finished cells of this experiment that were measured on a model, by its spec; see `cell_frame`."""
+        query = f"{CELLS} and params.model_source = '{source}'"
+        return cell_frame(_search(self.client, [self.experiment_id], query))
+
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
         """Return the params of a finished run of a kind.
 

@@ -36,7 +36,12 @@ from entrypoints.door import (
 @option("seeds", Listed(int), "13,42,100", "Seeds of the perturbations.")
 @option("prob", NUMBER, "", "A single prob, in place of probs.")
 @option("seed", WHOLE, "", "A single seed, in place of seeds.")
-@option("split", TEXT, "", "Split to evaluate on; default: test for chnsenticorp, validation for tnews and ocnli.")
+@option(
+    "split",
+    TEXT,
+    "",
+    "Split to evaluate on, selection: what models are chosen on; default: test for chnsenticorp, validation for others.",
+)
 @option("max_samples", COUNT, "", "At most so many examples.")
 @option("fields", str, "both", "Which texts of a pair are perturbed: both, first or second.")
 @option("exclude_seen", bool, "false", "Leave out inputs that also stand in the training split.")
@@ -77,14 +82,16 @@ def main(**o: Any) -> None:
     reach_hub([grid.task(name) for name in grid.datasets], grid.models, data)
     predict = PredictOptions(o["max_length"], o["eval_batch_size"], o["precision"], o["label_map"])
 
-    from crt.studies import benchmark, results
+    from crt.studies import benchmark, cards, results
 
     results.check_output(o["output_dir"])
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
     with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
         keys = benchmark.run(grid, data, predict, accelerator, tracker or benchmark.Silent(), force=o["force"])
         if tracker:
-            results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
+            cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
+            for dataset, model in cells[["data_source", "model_source"]].drop_duplicates().itertuples(index=False):
+                cards.update(tracker, grid.task(dataset), model)
             click.echo(f"tables and figures: {o['output_dir']}\ncompare models: mlflow run . -e compare")
 
 

@@ -43,7 +43,7 @@ def main(**o: Any) -> None:
     reach_hub([task], [o["model"]], data)
 
     from crt.models.training import TrainOptions
-    from crt.studies import train
+    from crt.studies import cards, train
 
     names = ("num_train_epochs", "train_batch_size", "gradient_accumulation_steps", "learning_rate", "weight_decay")
     names += ("warmup_ratio", "max_grad_norm", "seed", "selection_metric", "augment", "augment_prob", "augment_share")
@@ -61,6 +61,7 @@ def main(**o: Any) -> None:
             eval_subset=o["eval_subset"],
         )
         if tracker:
+            cards.update(tracker, task, f"models:/{version}")
             data = ("dataset", "data_dir", "text_column", "text_pair_column", "label_column")
             given = {name: o[name] for name in data if o[name] not in (None, "text", "label")}
             again = " ".join(f"-P {k}={shlex.quote(v)}" for k, v in (given | {"model": f"models:/{version}"}).items())

@@ -148,7 +148,7 @@ def _groups(
         if "train" in task.files:
             task = replace(task, labels=labels_of(task, source))
         check_split(task, grid.split or task.eval_split, source)
-        tasks[dataset], seen_in[dataset] = task, seen_in_training(task, source)
+        tasks[dataset], seen_in[dataset] = task, seen_in_training(task, source, grid.split or task.eval_split)
         for spec in grid.models:
             resolve = partial(tracker.resolve, spec, task)
             models[dataset, spec] = share(accelerator, resolve)

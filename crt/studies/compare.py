@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crt import __version__
 from crt.errors import TrackingError
 from crt.records import CLEAN
+from crt.reporting.signature import latest, signature
 from crt.reporting.table import (
     PaperTable,
     detail_table,
@@ -37,9 +37,6 @@ METRICS = ("perturbed_acc", "acc_drop", "attack_success_rate")
 
 TESTED = ("perturbed_acc", "acc_drop")
 """Those that the tests of clean against perturbed answers speak of."""
-
-IDENTITY = ("model", "train_seed", "dataset", "perturbation", "prob", "seed")
-"""What makes two cells the same measurement: the later one counts."""
 
 AGREE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("scoring_version", ()),
@@ -84,8 +81,7 @@ def select(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequenc
             cells = cells[cells[column].isin(wanted)]
     if cells.empty or (cells["perturbation"] == CLEAN).all():
         raise TrackingError("there is no finished cell to compare; run: mlflow run . -e evaluate -P dataset=tnews")
-    cells = cells.reindex(columns=list(dict.fromkeys([*cells.columns, *IDENTITY])))
-    cells = cells.drop_duplicates(list(IDENTITY), keep="last")
+    cells = latest(cells)
     faults = [fault for param, within in AGREE if param in cells for fault in _disagreements(cells, param, within)]
     if faults:
         raise TrackingError(
@@ -180,33 +176,6 @@ def _write(table: PaperTable, folder: Path, stem: str) -> None:
     table.csv().to_csv(folder / f"{stem}.csv", index=False, lineterminator="\n")
     (folder / f"{stem}.md").write_text(table.markdown(), encoding="utf-8")
     (folder / f"{stem}.tex").write_text(table.latex(), encoding="utf-8")
-
-
-def signature(cells: pd.DataFrame) -> str:
-    """Return what must agree for two tables to be comparable, as `key:value` pairs."""
-
-    def listed(column: str) -> str:
-        return ",".join(sorted({str(value) for value in cells[column].dropna()})) if column in cells else ""
-
-    def versions(name: str, column: str) -> str:
-        if column not in cells:
-            return ""
-        pairs = cells[[name, column]].dropna().drop_duplicates().sort_values(name)
-        return ",".join(f"{key}@{str(value)[:8]}" for key, value in pairs.itertuples(index=False))
-
-    rows = cells[cells["perturbation"] != CLEAN]
-    parts = {
-        "crt": __version__,
-        "scoring": listed("scoring_version"),
-        "data": versions("dataset", "data_digest"),
-        "tables": versions("perturbation", "table_sha256"),
-        "probs": ",".join(f"{prob:g}" for prob in sorted(rows["prob"].unique())),
-        "seeds": ",".join(str(seed) for seed in sorted(rows["seed"].unique())),
-        "max_length": listed("max_length"),
-        "precision": listed("precision"),
-        "fields": listed("fields"),
-    }
-    return "|".join(f"{key}:{value}" for key, value in parts.items() if value)
 
 
 def publish(

@@ -58,7 +58,6 @@ def test_every_cell_is_a_run(measure):
 def test_examples_show_flips_first(measure):
     """Example pairs are changed inputs, those that turned wrong first; the edits lead from one text to the other."""
     _, cells = measure(probs=(0.3,), seeds=(13,))
-    run_id = cells[cells["perturbation"] == "space"]["run_id"].item()
     examples = stored_examples(cells[cells["perturbation"] == "space"])[0]
     flips = [example["flipped"] for example in examples]
     assert flips == sorted(flips, reverse=True)

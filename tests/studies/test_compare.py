@@ -7,9 +7,10 @@ from conftest import SAMPLES
 from crt import __version__
 from crt.errors import TrackingError
 from crt.records import CLEAN
+from crt.reporting.signature import signature
 from crt.reporting.table import study_tables
 from crt.studies import compare
-from crt.studies.compare import select, signature
+from crt.studies.compare import select
 
 BASE = {
     "model": "bert",

@@ -1,0 +1,80 @@
+"""The model card of a registered version: what it is, how it was trained, how it holds up, and how to load it."""
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from crt.catalogue import Task
+from crt.records import CLEAN
+from crt.reporting.table import markdown, summary_table
+from crt.reporting.verdict import verdict
+from crt.scoring.evidence import Evidence
+from crt.scoring.stacked import ALL
+
+LONGEST = 5000
+"""Characters of a description that MLflow keeps."""
+
+TRAINING = {
+    "base_model": "base model",
+    "train_examples": "training examples",
+    "num_train_epochs": "epochs",
+    "learning_rate": "learning rate",
+    "train_batch_size": "batch size",
+    "seed": "seed",
+    "augment": "augmented with",
+    "selection_examples": "selection examples",
+}
+"""What is said of the training: names of its params, and how they read."""
+
+
+def card(
+    reference: str, task: Task, training: Mapping[str, str], measured: Mapping[str, tuple[pd.DataFrame, Evidence]]
+) -> str:
+    """Return the card in Markdown, not longer than LONGEST: what does not fit is left out, the last sentences first.
+
+    Args:
+        reference: `name/version`.
+        task: that it was trained on.
+        training: params of the training by name, `metric` and `value` of the selected epoch among them.
+        measured: for each split that it was evaluated on the cells and the evidence from them.
+    """
+    chosen = f"{training['metric']} {float(training['value']):.4f} on the selection examples"
+    rows = [(title, training[name]) for name, title in TRAINING.items() if training.get(name)]
+    labels = f" Labels: {', '.join(task.labels)}." if task.labels else ""
+    parts = [
+        f"# {reference.replace('/', ' version ')}\n",
+        f"{task.name}: {task.summary}.{labels}\n",
+        "## Training\n",
+        markdown(("", ""), [*rows, ("selected epoch", chosen)], texts=2),
+        "## Loading\n",
+        f'```python\nimport mlflow\nclassify = mlflow.transformers.load_model("models:/{reference}")\n```\n',
+    ]
+    for split, (cells, evidence) in measured.items():
+        parts += [f"\n## On {split} ({int(cells['num_examples'].max())} examples)\n", _scores(cells, evidence)]
+        parts += [f"- {sentence}" for sentence in verdict(cells, evidence)]
+    while len("\n".join(parts)) > LONGEST:
+        parts.pop()
+    return "\n".join(parts)
+
+
+def _scores(cells: pd.DataFrame, evidence: Evidence) -> str:
+    """Return clean and perturbed scores with their intervals, in percent."""
+    over_all = evidence.intervals[evidence.intervals["perturbation"].isin([CLEAN, ALL])].set_index("metric")
+    titles = {
+        "clean_acc": "clean accuracy",
+        "clean_macro_f1": "clean macro-F1",
+        "perturbed_acc": "accuracy, mean over perturbations and probs",
+        "acc_drop": "accuracy drop, mean",
+        "attack_success_rate": "attack success rate, mean",
+    }
+
+    def rows() -> Iterator[tuple[str, str, str]]:
+        for name, title in titles.items():
+            value, low, high = 100 * over_all.loc[name, ["value", "low", "high"]].to_numpy(dtype=float)
+            yield title, f"{value:.1f}", f"{low:.1f} to {high:.1f}"
+        summary = summary_table(cells)
+        worst = summary.iloc[int(summary["perturbed_acc_mean"].to_numpy(dtype=float).argmin())]
+        where = f"lowest accuracy: {worst['perturbation']} at prob {worst['prob']:g}"
+        yield where, f"{100 * worst['perturbed_acc_mean']:.1f}", ""
+
+    return markdown(("percent", "value", "95 % interval"), rows())

@@ -1,0 +1,68 @@
+"""What the registry says of a version: its card, its headline numbers, and whether it is the most robust one."""
+
+import logging
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from crt import registry
+from crt.catalogue import Task
+from crt.perturbations import REFERENCE_PERTURBATIONS
+from crt.records import CLEAN
+from crt.reporting.card import card
+from crt.reporting.signature import latest, signature
+from crt.reporting.table import headline
+from crt.studies.evidence import gather
+from crt.studies.grid import DEFAULT_PROBS, DEFAULT_SEEDS
+
+if TYPE_CHECKING:
+    from crt.tracking import MlflowTracker
+
+log = logging.getLogger(__name__)
+
+
+def update(tracker: "MlflowTracker", task: Task, source: str) -> None:
+    """Write the card of a registered version from all its cells in this experiment, and move the alias `most_robust`.
+
+    Most robust means: the highest mean accuracy over the default grid, measured alike, on the split that models are
+    chosen on, never on the one that is reported.
+
+    Args:
+        tracker: of any run of the experiment.
+        task: that the version was trained on.
+        source: `models:/name/version`; any other spec, and a model of another task, is left alone.
+    """
+    reference = source.removeprefix("models:/")
+    if reference == source or reference.split("/")[0] != task.registered_name:
+        return
+    cells = tracker.cells_of(source)
+    cells = cells[cells["dataset"] == task.name] if not cells.empty else cells
+    measured: dict[str, pd.DataFrame] = {}
+    for split, rows in cells.groupby("split", sort=False) if not cells.empty else ():
+        newest = rows[rows["data_digest"] == rows["data_digest"].iloc[-1]]
+        newest = newest[newest["scoring_version"] == newest["scoring_version"].iloc[-1]]
+        newest = latest(newest)
+        if {CLEAN} < set(newest["perturbation"]):
+            measured[str(split)] = newest
+    found = {split: (rows, gather(rows)) for split, rows in measured.items()}
+    tags = {
+        f"{split}/{name}": f"{value:.4f}"
+        for split, rows in measured.items()
+        for name, value in headline(rows).items()
+        if name in ("clean_acc", "mean_perturbed_acc", "worst_acc_drop")
+    }
+    registry.describe(reference, card(reference, task, registry.training_of(reference), found), tags)
+    chosen = measured.get(task.selection_split)
+    if chosen is not None and _is_default_grid(chosen):
+        message = registry.crown(reference, headline(chosen)["mean_perturbed_acc"], signature(chosen))
+        if message:
+            log.info("%s", message)
+
+
+def _is_default_grid(cells: pd.DataFrame) -> bool:
+    perturbed = cells[cells["perturbation"] != CLEAN]
+    there = set(perturbed[["perturbation", "prob", "seed"]].itertuples(index=False, name=None))
+    wanted = {
+        (name, prob, seed) for name in REFERENCE_PERTURBATIONS for prob in DEFAULT_PROBS for seed in DEFAULT_SEEDS
+    }
+    return there == wanted

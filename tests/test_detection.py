@@ -14,7 +14,6 @@ from crt.errors import DataError
 from crt.perturbations import load
 from crt.records import Example, Prediction
 from crt.scoring.metrics import balanced_accuracy, recalls
-from crt.scoring.statistics import balanced_accuracy_interval, resampled_sums
 from crt.studies.detection import Verdict, _successful
 
 
@@ -181,27 +180,6 @@ def test_always_clean_scores_one_half():
     assert verdict.metrics["balanced_accuracy"] == 0.5
     assert verdict.metrics["accuracy"] == 0.05
     assert verdict.confusion().to_numpy().tolist() == [[5, 0], [95, 0]]
-
-
-def test_resampled_sums_are_those_of_drawn_clusters():
-    """Clusters are drawn whole: two rows of one cluster are there equally often."""
-    sums = resampled_sums(np.eye(3), ["a", "a", "b"], resamples=200, seed=1)
-    assert (sums[:, 0] == sums[:, 1]).all()
-    assert (sums[:, 0] + sums[:, 2] == 2).all()
-    assert abs(sums[:, 0].mean() - 1) < 0.15
-
-
-def test_interval_is_wider_for_clusters():
-    """Rows that repeat each other are no more evidence than one of them."""
-    rng = np.random.default_rng(0)
-    gold = np.repeat(rng.integers(0, 2, 40), 10)
-    predicted = np.repeat(rng.integers(0, 2, 40), 10)
-    own = balanced_accuracy_interval(gold=gold, predicted=predicted, clusters=list(map(str, range(400))))
-    whole = balanced_accuracy_interval(
-        gold=gold, predicted=predicted, clusters=list(map(str, np.repeat(range(40), 10)))
-    )
-    assert whole[1] - whole[0] > 2 * (own[1] - own[0])
-    assert own[0] < balanced_accuracy(gold=gold, predicted=predicted) < own[1]
 
 
 def test_labels():

@@ -61,7 +61,14 @@ LAYERS = {
     "tracking": Layer(
         ("crt.registry", "crt.tracking"), "ground reading values tracking", "mlflow pandas", "transformers"
     ),
-    "figures": Layer(("crt.reporting.figures", "crt.reporting.page"), "ground values", "matplotlib numpy pandas"),
+    "figures": Layer(
+        tuple(
+            f"crt.reporting.{name}"
+            for name in ["drawing", "examples", "figures", "markup", "page", "sections", "tested"]
+        ),
+        "ground values figures",
+        "matplotlib numpy pandas",
+    ),
     "studies": Layer(
         tuple(
             f"crt.studies.{name}"
@@ -169,14 +176,14 @@ def test_imports_of_others(module):
 
 HOMES = {
     "mlflow": ("crt.tracking", "crt.registry"),
-    "matplotlib": ("crt.reporting.figures",),
+    "matplotlib": ("crt.reporting.drawing", "crt.reporting.figures"),
     "click": ("entrypoints.",),
 }
 
 
 @pytest.mark.parametrize(("distribution", "homes"), HOMES.items())
 def test_few_homes(distribution, homes):
-    """MLflow is imported in tracking and registry alone, matplotlib in figures, click in the entry points."""
+    """MLflow is imported in tracking and registry alone, matplotlib in drawing and figures, click in the entry points."""
     users = {module for module in SOURCES for name, _ in imports(module) if name.partition(".")[0] == distribution}
     assert users
     assert all(module in homes or module.startswith(tuple(h for h in homes if h.endswith("."))) for module in users), (

@@ -1,5 +1,6 @@
 """Pull the measured cells of many runs into the paper table."""
 
+import shlex
 from typing import Any
 
 import click
@@ -31,14 +32,18 @@ def main(**o: Any) -> None:
     with tracked("compare", "compare", {"experiments": ",".join(stored.experiments)}) as (_, tracker):
         assert tracker is not None
         if not cells.empty:
+            chosen = {name: ",".join(o[name]) for name in ("experiments", "models", "datasets") if o[name]}
+            command = " ".join(["mlflow run . -e compare", *(f"-P {k}={shlex.quote(v)}" for k, v in chosen.items())])
             found = compare.publish(
-                tracker, cells, o["output_dir"], significance=o["significance"], figures=not o["no_figures"]
+                tracker, cells, o["output_dir"], command, significance=o["significance"], figures=not o["no_figures"]
             )
             click.echo(f"read {len(found.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}")
             click.echo("\n".join([*found.verdict, ""]))
         for table in compare.publish_studies(tracker, studies, o["output_dir"]):
             click.echo(table.markdown())
-        click.echo(f"tables and figures: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}")
+        click.echo(
+            f"tables, figures and report.html: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}"
+        )
 
 
 if __name__ == "__main__":

@@ -84,6 +84,7 @@ LAYERS = {
                 "evidence",
                 "heuristics",
                 "outcomes",
+                "report",
                 "results",
                 "train",
             ]
@@ -204,7 +205,9 @@ def test_values_have_no_circles():
     assert len(list(TopologicalSorter(graph).static_order())) == len(values)
 
 
-SHARED = {"crt.studies"} | {f"crt.studies.{name}" for name in ("answers", "evidence", "grid", "outcomes", "results")}
+SHARED = {"crt.studies"} | {
+    f"crt.studies.{name}" for name in ("answers", "evidence", "grid", "outcomes", "report", "results")
+}
 """What the experiments have in common."""
 
 

@@ -14,39 +14,47 @@ from crt.scoring.weak_spots import SMALLEST
 
 
 def verdict(cells: pd.DataFrame, evidence: Evidence) -> tuple[str, ...]:
-    """Return what a comparison found, in sentences, data set by data set.
+    """Return what a comparison found: the largest drop, then a paragraph for each model on each data set, then their ranks.
 
     Args:
         cells: stored cells.
         evidence: where it is empty, nothing is called significant and no interval is given.
     """
     summary = summary_table(cells)
-    return tuple(
-        sentence
-        for dataset, rows in summary.groupby("dataset", sort=False)
-        for sentence in _of_dataset(str(dataset), rows, cells[cells["dataset"] == dataset], evidence)
-    )
-
-
-def _of_dataset(dataset: str, summary: pd.DataFrame, cells: pd.DataFrame, evidence: Evidence) -> Iterator[str]:
-    for model, rows in summary.groupby("model", sort=False):
-        clean = cells[(cells["model"] == model) & (cells["perturbation"] == CLEAN)]
+    clean = cells[cells["perturbation"] == CLEAN].groupby(["dataset", "model"])["clean_acc"].mean()
+    found, paragraphs = [], []
+    for (dataset, model), rows in summary.groupby(["dataset", "model"], sort=False):
         drops = rows["acc_drop_mean"].to_numpy(dtype=float)
-        if clean.empty or np.isnan(drops).all():
-            continue
-        worst = rows.iloc[int(np.nanargmax(drops))]
-        before, after = 100 * clean["clean_acc"].mean(), 100 * worst["perturbed_acc_mean"]
-        if after >= before:
-            yield f"On {dataset}, no perturbation lowers the accuracy of {model} ({before:.1f} %)."
-            continue
-        span = _span(evidence.intervals, dataset, str(model), str(worst["perturbation"]), float(worst["prob"]))
-        yield (
-            f"On {dataset}, {model} falls from {before:.1f} to {after:.1f} % under {worst['perturbation']} at prob "
-            f"{worst['prob']:g}, its largest drop: {before - after:.1f} points{span}."
-        )
-        yield from _harmless(evidence.tests, dataset, str(model))
-        yield from _weakest(evidence.slices, dataset, str(model))
-    yield from _ranked(summary, evidence.duels, dataset)
+        if (dataset, model) in clean.index and not np.isnan(drops).all():
+            worst = rows.iloc[int(np.nanargmax(drops))]
+            found.append((float(np.nanmax(drops)), f"{model} on {dataset}", worst))
+            paragraphs.append(
+                " ".join(_of_model(str(dataset), str(model), float(clean[dataset, model]), worst, evidence))
+            )
+    ranks = [
+        s for name, rows in summary.groupby("dataset", sort=False) for s in _ranked(rows, evidence.duels, str(name))
+    ]
+    if len(found) < 2:
+        return (*paragraphs, *ranks)
+    drop, who, worst = max(found, key=lambda one: one[0])
+    if drop <= 0:
+        return ("No perturbation lowers the accuracy of any model.", *paragraphs, *ranks)
+    where = f"{who}, under {worst['perturbation']} at prob {worst['prob']:g}"
+    return (f"The largest drop is {100 * drop:.1f} points: {where}.", *paragraphs, *ranks)
+
+
+def _of_model(dataset: str, model: str, before: float, worst: pd.Series, evidence: Evidence) -> Iterator[str]:
+    after = worst["perturbed_acc_mean"]
+    if after >= before:
+        yield f"No perturbation lowers the accuracy of {model} on {dataset} ({100 * before:.1f} %)."
+        return
+    span = _span(evidence.intervals, dataset, model, str(worst["perturbation"]), float(worst["prob"]))
+    yield (
+        f"{model} on {dataset} falls from {100 * before:.1f} to {100 * after:.1f} % under {worst['perturbation']} at prob "
+        f"{worst['prob']:g}: by {100 * (before - after):.1f} points{span}."
+    )
+    yield from _harmless(evidence.tests, dataset, model)
+    yield from _weakest(evidence.slices, dataset, model)
 
 
 def _percent(share: float) -> str:
@@ -68,7 +76,7 @@ def _harmless(tests: pd.DataFrame, dataset: str, model: str) -> Iterator[str]:
     found = rows.groupby("perturbation", sort=False)["significant"].any()
     names = [str(name) for name, significant in found.items() if not significant]
     if names:
-        yield f"No drop that can be told from chance at any prob: {', '.join(names)}."
+        yield f"No drop that can be told from chance: {', '.join(names)}."
 
 
 def _weakest(slices: pd.DataFrame, dataset: str, model: str) -> Iterator[str]:

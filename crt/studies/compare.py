@@ -11,6 +11,7 @@ import pandas as pd
 
 from crt.errors import TrackingError
 from crt.records import CLEAN
+from crt.reporting.page import page
 from crt.reporting.signature import latest, signature
 from crt.reporting.table import (
     PaperTable,
@@ -21,9 +22,9 @@ from crt.reporting.table import (
     summary_table,
     win_tables,
 )
-from crt.reporting.verdict import verdict
 from crt.scoring.evidence import Evidence
 from crt.studies.evidence import gather
+from crt.studies.report import report
 from crt.studies.results import staged
 from crt.tasks import slug
 
@@ -179,7 +180,7 @@ def _write(table: PaperTable, folder: Path, stem: str) -> None:
 
 
 def publish(
-    tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, *, significance: bool, figures: bool
+    tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, command: str, *, significance: bool, figures: bool
 ) -> Comparison:
     """Write tables, figures and the page into a folder and to the run, and a summary run for each model and data set.
 
@@ -187,13 +188,16 @@ def publish(
         tracker: of the run of the comparison.
         cells: from `select`.
         folder: made if it does not exist.
+        command: that makes the comparison again.
         significance: compute intervals, tests and weak spots from the stored outcomes.
         figures: draw them.
     """
     mark, summary = signature(cells), summary_table(cells)
     evidence = gather(cells) if significance else Evidence()
     tables = tuple(paper_table(cells, m, mark, evidence.tests if m in TESTED else None) for m in METRICS)
+    told = report(cells, evidence, tables, command)
     with staged(tracker, folder) as staging:
+        (staging / "report.html").write_text(page(told), encoding="utf-8")
         detail_table(cells).to_csv(staging / "cells.csv", index=False, lineterminator="\n")
         summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
         for table in tables:
@@ -207,12 +211,11 @@ def publish(
         if figures:
             from crt.reporting.figures import write_figures
 
-            write_figures(summary, staging, ".svg", ".png")
+            write_figures(summary, staging, ".svg", ".png", ".pdf", intervals=evidence.intervals)
     tracker.log_tags({"crt.signature": mark})
-    found = verdict(cells, evidence)
-    tracker.log_note("\n".join([*(f"- {sentence}" for sentence in found), "", tables[0].markdown()]))
+    tracker.log_note("\n".join([*(f"- {sentence}" for sentence in told.verdict), "", tables[0].markdown()]))
     for (model, dataset), group in cells.groupby(["model", "dataset"]):
         note = paper_table(group, METRICS[0], signature(group)).markdown()
         keys = {"model": str(model), "dataset": str(dataset)}
         tracker.replace_summary(f"{model} on {dataset}", keys, headline(group), note)
-    return Comparison(tables, cells, found)
+    return Comparison(tables, cells, told.verdict)

@@ -1,0 +1,73 @@
+"""What the page of a comparison is made from: its tables, its evidence, its examples, and how all of it was measured."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+import pandas as pd
+
+from crt import __version__
+from crt.records import CLEAN
+from crt.reporting.page import Report
+from crt.reporting.signature import signature
+from crt.reporting.table import KEYS, PaperTable, in_order, summary_table
+from crt.reporting.verdict import notes, verdict
+from crt.scoring.evidence import Evidence
+from crt.tracking import stored_examples
+
+LIBRARIES = ("torch", "transformers", "mlflow")
+"""Whose versions are told beside those in the signature."""
+
+
+def report(cells: pd.DataFrame, evidence: Evidence, tables: tuple[PaperTable, ...], command: str) -> Report:
+    """Put together what the page shows; example pairs are read from the store.
+
+    Args:
+        cells: from `compare.select`.
+        evidence: of these cells.
+        tables: of these cells.
+        command: that makes the comparison again.
+    """
+    datasets, models = (list(dict.fromkeys(in_order(cells)[key])) for key in ("dataset", "model"))
+    named = models[0] if len(models) == 1 else f"{len(models)} models"
+    clean = in_order(cells[cells["perturbation"] == CLEAN])
+    counts = {str(name): int(rows["num_examples"].max()) for name, rows in cells.groupby("dataset")}
+    return Report(
+        title=f"{named} on {', '.join(map(str, datasets))}",
+        verdict=verdict(cells, evidence),
+        tables=tables,
+        summary=summary_table(cells),
+        intervals=evidence.intervals,
+        tests=evidence.tests,
+        duels=evidence.duels,
+        slices=evidence.slices,
+        examples=_examples(cells),
+        leakage=clean.reindex(columns=["dataset", "model", "num_examples", "seen_in_training_rate"]).drop_duplicates(),
+        notes=notes(evidence.tests, counts),
+        measured=_measured(cells, command),
+    )
+
+
+def _examples(cells: pd.DataFrame) -> list[Mapping[str, object]]:
+    """Return the example pairs of the first seed of each model, data set, perturbation and prob, with those keys."""
+    rows = in_order(cells[cells["perturbation"] != CLEAN]).drop_duplicates(["model", "dataset", "perturbation", "prob"])
+    keys = rows[list(KEYS)].to_dict("records")
+    return [
+        {**{str(name): value for name, value in key.items()}, **pair}
+        for key, pairs in zip(keys, stored_examples(rows), strict=True)
+        for pair in pairs
+    ]
+
+
+def _measured(cells: pd.DataFrame, command: str) -> dict[str, str]:
+    sources = cells[["model", "dataset", "model_source"]].drop_duplicates() if "model_source" in cells else cells[:0]
+    return {
+        "models": "; ".join(
+            f"{row.model} on {row.dataset}: {row.model_source}" for row in sources.itertuples(index=False)
+        ),
+        "cells": f"{len(cells)}",
+        "signature": signature(cells),
+        "versions": ", ".join([f"crt {__version__}", *(f"{name} {version(name)}" for name in LIBRARIES)]),
+        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "again": command,
+    }

@@ -25,12 +25,11 @@ def verdict(cells: pd.DataFrame, evidence: Evidence) -> tuple[str, ...]:
     found, paragraphs = [], []
     for (dataset, model), rows in summary.groupby(["dataset", "model"], sort=False):
         drops = rows["acc_drop_mean"].to_numpy(dtype=float)
-        if (dataset, model) in clean.index and not np.isnan(drops).all():
+        before = clean.get((dataset, model))
+        if before is not None and not np.isnan(drops).all():
             worst = rows.iloc[int(np.nanargmax(drops))]
             found.append((float(np.nanmax(drops)), f"{model} on {dataset}", worst))
-            paragraphs.append(
-                " ".join(_of_model(str(dataset), str(model), float(clean[dataset, model]), worst, evidence))
-            )
+            paragraphs.append(" ".join(_of_model(str(dataset), str(model), float(before), worst, evidence)))
     ranks = [
         s for name, rows in summary.groupby("dataset", sort=False) for s in _ranked(rows, evidence.duels, str(name))
     ]

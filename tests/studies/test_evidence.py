@@ -1,0 +1,172 @@
+"""Evidence, report and model cards from cells that were really measured and stored."""
+
+import json
+import re
+
+import mlflow
+import pandas as pd
+import pytest
+from conftest import SAMPLES
+
+from crt import registry
+from crt.catalogue import TASKS
+from crt.errors import TrackingError
+from crt.reporting.card import LONGEST, card
+from crt.reporting.signature import latest
+from crt.reporting.table import win_tables
+from crt.reporting.verdict import notes, verdict
+from crt.scoring.evidence import Evidence
+from crt.studies.evidence import gather
+from crt.tasks import SELECTION, Source, load_split, load_training, seen_in_training
+from crt.tracking import read_stored, stored_outcomes
+
+EVALUATE = ("evaluate", "--data_dir", SAMPLES, "--no_figures", "true", "--output_dir", "out")
+SMALL = ("--perturbations", "homophone,space", "--probs", "0.15,0.3", "--seeds", "13,42")
+
+
+def test_a_comparison_with_evidence(invoke, tmp_path):
+    """Two models on pairs: intervals hold the values, tests have a family, and the page, the tables and the note say so."""
+    invoke("train", "--smoke", "true", "--dataset", "ocnli", "--num_train_epochs", "1")
+    invoke(*EVALUATE, "--dataset", "ocnli", "--model", "rule,models:/crt-ocnli@best", *SMALL)
+    shown = invoke("compare", "--output_dir", tmp_path / "cmp", "--no_figures", "true").output
+    folder = tmp_path / "cmp"
+    cells = latest(read_stored((), ()).cells)
+    intervals = pd.read_csv(folder / "intervals.csv")
+    means = cells[cells["perturbation"] != "clean"].groupby(["model", "perturbation", "prob"])
+    for metric in ("perturbed_acc", "acc_drop", "attack_success_rate", "macro_f1_drop"):
+        rows = intervals[intervals["metric"] == metric].set_index(["model", "perturbation", "prob"])
+        for key, value in means[metric].mean().dropna().items():
+            row = rows.loc[key]
+            assert row["value"] == pytest.approx(value)
+            assert row["low"] <= row["value"] <= row["high"]
+    tests = pd.read_csv(folder / "tests.csv")
+    assert len(tests) == 2 * 2 * 2
+    assert (tests["p_holm"] >= tests["p"]).all()
+    assert (tests["tests"] == 2).all()
+    duels = pd.read_csv(folder / "duels.csv")
+    assert len(duels) == 1 + 2 * 2
+    assert set(duels["outcome"]) <= {"win", "tie", "loss"}
+    assert "side perturbed" in set(pd.read_csv(folder / "slices.csv")["slice"])
+    page = (folder / "report.html").read_text()
+    assert "tiny" in page
+    assert "mlflow run . -e compare" in page
+    assert "Holm" in (folder / "paper_table_acc_drop.md").read_text()
+    assert "Holm" not in (folder / "paper_table_attack_success_rate.md").read_text()
+    assert (folder / "table_wins_ocnli.tex").exists()
+    assert "Mean drop on ocnli" in shown
+    run = mlflow.search_runs(filter_string="tags.`crt.kind` = 'compare'").iloc[0]
+    assert run["tags.mlflow.note.content"].startswith("- ")
+    assert "report.html" in [file.path for file in mlflow.MlflowClient().list_artifacts(run["run_id"])]
+
+
+def test_without_significance(invoke, tmp_path):
+    """Tables and page come without reading a single outcome; the page says what was not asked for."""
+    invoke(*EVALUATE, "--dataset", "tnews", "--model", "rule", *SMALL)
+    invoke("compare", "--output_dir", tmp_path / "cmp", "--no_figures", "true", "--significance", "false")
+    assert not list((tmp_path / "cmp").glob("t*s.csv"))
+    assert "significance=true" in (tmp_path / "cmp" / "report.html").read_text()
+
+
+def test_outcomes_come_back_as_they_were(invoke):
+    """Names stay text, the facts stand in the clean cell alone, and missing outcomes are an error that says what to do."""
+    invoke(*EVALUATE, "--dataset", "ocnli", "--model", "rule", *SMALL)
+    cells = read_stored((), ()).cells
+    clean, *others = stored_outcomes(cells)
+    task = TASKS["ocnli"]
+    examples = load_split(task, "validation", Source(SAMPLES)).examples
+    assert list(clean["id"]) == [example.id for example in examples]
+    assert set(clean["gold"]) <= set(task.labels)
+    assert {"cluster", "overlap", "negation"} <= set(clean)
+    assert clean["cluster"].nunique() == len({example.input[0] for example in examples})
+    assert all({"changed_fields", "sites"} <= set(frame) for frame in others)
+    assert not any("cluster" in frame for frame in others)
+    with pytest.raises(TrackingError, match="rule on ocnli: the clean cell is not stored; evaluate it again"):
+        gather(cells[cells["perturbation"] != "clean"])
+
+
+def test_nothing_measured_is_nothing_claimed():
+    """Without evidence the verdict gives means alone, and the notes say how to get more."""
+    cells = pd.DataFrame(
+        {
+            "model": "m", "dataset": "d", "perturbation": ["clean", "space"], "prob": [0.0, 0.3], "seed": [0, 1],
+            "clean_acc": 0.9, "perturbed_acc": [None, 0.8], "acc_drop": [None, 0.1],
+        }
+    )  # fmt: skip
+    assert verdict(cells, Evidence()) == ("m on d falls from 90.0 to 80.0 % under space at prob 0.3: by 10.0 points.",)
+    assert "significance=true" in notes(pd.DataFrame(), {})[0]
+    assert win_tables(pd.DataFrame(), "") == ()
+
+
+def test_wins_are_losses_of_the_other():
+    """The matrix is read by its rows: what one wins the other loses."""
+    duels = pd.DataFrame({"dataset": "d", "model": "a", "other": "b", "outcome": ["win", "win", "tie", "loss"]})
+    table = win_tables(duels, "sig")[0]
+    assert table.header[2:] == ("a", "b")
+    assert table.rows == (("d", "a", "–", "2/1/1"), ("d", "b", "1/1/2", "–"))
+
+
+# the selection split, and what the registry says
+
+
+def test_the_selection_split_is_what_models_are_chosen_on():
+    """It is validation where that is not reported, else what is held out of train, which nothing was trained on."""
+    source = Source(SAMPLES)
+    for name in ("chnsenticorp", "tnews"):
+        task = TASKS[name]
+        found = load_split(task, SELECTION, source)
+        assert found.digest() == load_training(task, source)[1].digest()
+        assert found.name == task.selection_split
+    seen = seen_in_training(TASKS["tnews"], source, SELECTION)
+    assert not seen & {example.input for example in load_split(TASKS["tnews"], SELECTION, source).examples}
+    assert seen < seen_in_training(TASKS["tnews"], source)
+
+
+def test_the_most_robust_version(invoke, monkeypatch):
+    """The alias is moved by the default grid on the selection split alone, and only by a better version."""
+    for seed in (1, 2):
+        invoke("train", "--smoke", "true", "--dataset", "sample", "--seed", seed, "--num_train_epochs", "1")
+    grid = ("evaluate", "--dataset", "sample", "--no_figures", "true", "--output_dir", "out", "--max_samples", "20")
+    invoke(*grid, "--model", "models:/crt-sample/1")
+    invoke(*grid, "--model", "models:/crt-sample/1", "--split", "selection", "--seeds", "13")
+    assert registry.best_version("crt-sample", "most_robust") is None
+    invoke(*grid, "--model", "models:/crt-sample/1", "--split", "selection")
+    assert str(registry.best_version("crt-sample", "most_robust").version) == "1"
+    version = mlflow.MlflowClient().get_model_version("crt-sample", "1")
+    assert {"test/clean_acc", "validation/mean_perturbed_acc", "robust_value"} <= set(version.tags)
+    for text in (
+        "# crt-sample version 1",
+        "epochs | 1",
+        "## On test (20 examples)",
+        "## On validation",
+        "95 % interval",
+    ):
+        assert text in version.description
+    code = re.search(r"```python\n(.*)```", version.description, re.DOTALL)[1]
+    names = {}
+    exec(code, names)
+    assert names["classify"](["很好"])[0]["label"] in ("negative", "positive")
+    assert "stays version 1" in registry.crown("crt-sample/2", 0.0, version.tags["robust_signature"])
+    assert registry.crown("crt-sample/2", 1.0, version.tags["robust_signature"]).startswith("crt-sample@most_robust is")
+    assert str(registry.best_version("crt-sample", "most_robust").version) == "2"
+
+
+def test_loading_by_alias_gives_the_same_predictions(invoke, command):
+    """A fresh process that asks for the most robust version measures what this one has measured."""
+    invoke("train", "--smoke", "true", "--dataset", "sample", "--num_train_epochs", "1")
+    grid = ("--dataset", "sample", "--max_samples", "20", "--split", "selection", "--no_figures", "true")
+    invoke("evaluate", *grid, "--model", "models:/crt-sample/1")
+    before = latest(read_stored((), ()).cells)
+    command("evaluate", *grid, "--model", "models:/crt-sample@most_robust", "--force", "true", "--seed", "13")
+    after = latest(read_stored((), ()).cells)
+    assert len(after) == len(before)
+    assert set(after["key"]) == set(before["key"])
+    for old, new in zip(stored_outcomes(before[-3:]), stored_outcomes(after[-3:]), strict=True):
+        pd.testing.assert_frame_equal(old, new)
+
+
+def test_a_card_is_never_too_long():
+    """What does not fit is left out from the end."""
+    training = {"metric": "accuracy", "value": "0.5", "base_model": "m"}
+    assert len(card("crt-tnews/1", TASKS["tnews"], training, {})) < LONGEST
+    assert "epochs" not in card("crt-tnews/1", TASKS["tnews"], training, {})
+    assert json.dumps(card("crt-tnews/1", TASKS["tnews"], training, {})).count("news_") == 15

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from io import StringIO
+from typing import Literal
 
 from matplotlib import font_manager, rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -57,9 +58,9 @@ def style() -> Iterator[None]:
         yield
 
 
-def canvas(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in inches."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+def canvas(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
+    """Return an empty figure of a size in inches, which arranges its axes itself unless `layout` is None."""
+    figure = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(figure)
     return figure
 

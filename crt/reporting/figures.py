@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
@@ -89,8 +88,8 @@ def dose_panels(
     names = _perturbations(summary)
     figures = []
     for (dataset, model), rows in summary.groupby(["dataset", "model"], sort=False):
-        figure = canvas(COLUMN, 2.3)
-        axes = figure.subplots()
+        figure = canvas(COLUMN, 2.2, None)
+        axes = figure.add_axes((0.13, 0.16, 0.85, 0.81))  # the same place in each, so that they can be compared
         bands = _of_dataset(intervals, str(dataset))
         _draw(axes, rows, metric, names, _of(bands, str(model)))
         axes.set_ylim(*_limits(summary[summary["dataset"] == dataset], metric, bands))
@@ -106,8 +105,7 @@ def swatches(summary: pd.DataFrame) -> list[tuple[str, Figure]]:
     """Draw the line and the marker of each perturbation, for the legend of a page."""
     figures = []
     for number, name in enumerate(_perturbations(summary)):
-        figure = Figure(figsize=(0.4, 0.18))
-        FigureCanvasAgg(figure)
+        figure = canvas(0.4, 0.18, None)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.plot([0, 1, 2], [0, 0, 0], markevery=[1], **_line(number))

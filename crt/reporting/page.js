@@ -93,16 +93,13 @@
     select.parentElement.hidden = values[key].length === 1;
   }
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", () => {
+  function restart() {
     page = 0;
     show();
-  });
-  form.addEventListener("reset", () =>
-    setTimeout(() => {
-      page = 0;
-      show();
-    }),
-  );
+  }
+  form.addEventListener("input", restart);
+  form.addEventListener("change", restart);
+  form.addEventListener("reset", () => setTimeout(restart)); // the controls are reset after the event
   previous.addEventListener("click", () => turn(-1));
   next.addEventListener("click", () => turn(1));
   form.hidden = pager.hidden = false;

@@ -173,7 +173,7 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
         str(d): (rows["prob"].max(), at_largest_prob(rows, "acc_drop_mean", names))
         for d, rows in summary.groupby("dataset", sort=False)
     }
-    top = max([0.001, *(float(block.max(axis=None)) for _, block in blocks.values() if block.notna().any(axis=None))])
+    top = max([0.001, *(float(value) for _, block in blocks.values() for value in block.max().dropna())])
     head = tag("tr", tag("td"), *(tag("th", perturbation, scope="col") for perturbation in names))
     parts: list[object] = []
     for dataset, (prob, block) in blocks.items():

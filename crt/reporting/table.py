@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from crt.perturbations import PERTURBATIONS
+from crt.perturbations.text import HAN
 from crt.records import CLEAN
 from crt.scoring.metrics import METRICS, REFERENCE_METRICS
 from crt.scoring.statistics import ALPHA
@@ -18,6 +19,9 @@ from crt.scoring.statistics import ALPHA
 KEYS = ("model", "dataset", "perturbation", "prob", "seed")
 GROUP = ("model", "dataset", "perturbation", "prob")
 DASH = "–"
+
+CHINESE = r"\usepackage{xeCJK}"
+"""What LaTeX needs to set Chinese names."""
 
 TRAIN_SEEDS, SEEDS = "training seeds", "perturbation seeds"
 
@@ -114,8 +118,10 @@ class PaperTable:
         return f"{table}\n{_md(self.caption)}\n\n`{self.signature}`\n"
 
     def latex(self) -> str:
-        """Return the table in LaTeX (package booktabs), best values bold."""
+        """Return the table in LaTeX, best values bold; its first line says what the preamble must load."""
+        chinese = any(re.search(f"[{HAN}]", text) for line in (self.header, *self.rows) for text in line)
         lines = [
+            rf"% preamble: \usepackage{{booktabs}}{' and, for XeLaTeX, ' + CHINESE if chinese else ''}",
             r"\begin{table}[t]",
             r"\centering\small",
             rf"\caption{{{_tex(self.caption)}}}",
@@ -293,6 +299,7 @@ _MD = str.maketrans({**{mark: f"\\{mark}" for mark in "\\|*_`~["}, "&": "&amp;",
 _TEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+        "[": "{[}", "*": "{*}",  # bare, they would be arguments of the line end before them
         "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", DASH: "--", "\n": " ",
     }
 )  # fmt: skip

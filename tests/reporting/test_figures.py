@@ -1,13 +1,30 @@
 """Figures: they are repeatable, survive what a summary may lack, and name every line."""
 
+import re
+import warnings
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 from crt.perturbations import PERTURBATIONS
-from crt.reporting.figures import FIGURES, dose_curves, group_bars, pass_bars, save
+from crt.reporting import drawing
+from crt.reporting.drawing import inline
+from crt.reporting.figures import (
+    COLUMN,
+    FIGURES,
+    HEAT_MAP,
+    PAGE,
+    dose_curves,
+    dose_panels,
+    group_bars,
+    heat_map,
+    pass_bars,
+    save,
+    write_figures,
+)
 from crt.reporting.table import summary_table
 from crt.scoring.metrics import METRICS
 
@@ -26,7 +43,7 @@ def panels(figure):
     return [axes for axes in figure.axes if axes.axison]
 
 
-@pytest.mark.parametrize("suffix", [".svg", ".png"])
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
 def test_same_numbers_give_the_same_bytes(tmp_path, suffix):
     """The figure of a summary is the same file each time: nothing of the clock or of chance is in it."""
     table = summary(models=("a", "b"), datasets=("d", "e"), acc_drop=0.2)
@@ -110,3 +127,89 @@ def test_bars_of_capabilities():
     assert [bar.get_width() for bar in axes.containers[0]] == [100, 50]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["z", "x y"]
     assert [text.get_text() for text in axes.texts] == ["2/2", "1/2"]
+
+
+def test_bands_are_the_intervals():
+    """Where there are intervals a band runs through their ends in percent, and no bars are drawn."""
+    table = summary(acc_drop=0.2).query("perturbation == 'space'")
+    keys = table[["model", "dataset", "perturbation", "prob"]]
+    intervals = keys.assign(metric="acc_drop", value=0.2, low=[0.1, 0.15], high=[0.3, 0.25])
+    (axes,) = dose_curves(table, "acc_drop", intervals).axes
+    (band,) = axes.collections
+    assert {tuple(point) for point in band.get_paths()[0].vertices.round(6)} == {
+        (0.05, 10.0), (0.05, 30.0), (0.3, 15.0), (0.3, 25.0)
+    }  # fmt: skip
+    assert not axes.containers
+
+
+@pytest.mark.parametrize("models", [1, 2, 5])
+def test_size_in_a_paper(models):
+    """One model fits a column, several fit a page, and no letter is smaller than 7 pt."""
+    table = summary(models=tuple(f"model-{n}" for n in range(models)), acc_drop=0.2)
+    figure = dose_curves(table, "acc_drop")
+    assert figure.get_figwidth() == (COLUMN if models == 1 else PAGE)
+    for drawn in (figure, heat_map(table)):
+        assert min(text.get_fontsize() for text in drawn.findobj(Text) if text.get_text()) >= 7
+
+
+def test_no_two_lines_look_the_same():
+    """Colour and marker together tell all perturbations apart."""
+    (axes,) = dose_curves(summary(acc_drop=0.2), "acc_drop").axes
+    looks = {(bars[0].get_color(), bars[0].get_marker()) for bars in axes.containers}
+    assert len(looks) == len(PERTURBATIONS)
+
+
+def test_heat_map_prints_the_largest_dose():
+    """Each cell has the mean drop at the largest prob of its data set in points; one that was not measured has a dash."""
+    keys = [
+        ("a", "space", 0.05, 0.1),
+        ("a", "space", 0.3, 0.25),
+        ("a", "shape", 0.3, -0.004),
+        ("b", "space", 0.3, 0.125),
+    ]
+    columns = ("model", "perturbation", "prob", "acc_drop")
+    cells = pd.DataFrame([dict(zip(columns, key, strict=True)) for key in keys]).assign(dataset="d", seed=1)
+    (axes,) = heat_map(summary_table(cells)).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["shape", "space"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in axes.texts] == ["−0.4", "25.0", "–", "12.5"]
+
+
+def test_heat_map_of_several_models_only(tmp_path):
+    """One model has nothing to be compared with."""
+    write_figures(summary(acc_drop=0.2, attack_success_rate=0.1), tmp_path / "", ".svg")
+    assert not (tmp_path / f"{HEAT_MAP}.svg").exists()
+    write_figures(summary(models=("a", "b"), acc_drop=0.2, attack_success_rate=0.1), tmp_path, ".svg")
+    assert {path.stem for path in tmp_path.iterdir()} == {*FIGURES.values(), HEAT_MAP}
+
+
+def test_chinese_names_need_a_font(tmp_path, monkeypatch, caplog):
+    """Without a Chinese font one warning says what to install; a figure without Chinese never warns."""
+    monkeypatch.setattr(drawing, "chinese", tuple)
+    drawing._warn.cache_clear()
+    for model in ("m", "模型", "模型"):
+        save(dose_curves(summary(models=(model,), acc_drop=0.2), "acc_drop"), tmp_path / "figure.png")
+    assert [record.message.count("fonts-noto-cjk") for record in caplog.records if record.name == drawing.__name__] == [
+        1
+    ]
+
+
+@pytest.mark.skipif(not drawing.chinese(), reason="needs a Chinese font, like the package fonts-noto-cjk")
+def test_chinese_names_are_drawn(tmp_path):
+    """With a Chinese font no glyph is missing."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Glyph")
+        save(dose_curves(summary(models=("模型一",), acc_drop=0.2), "acc_drop"), tmp_path / "figure.pdf")
+
+
+def test_inline_figures_do_not_meet():
+    """Figures of a page share no id, their texts stay texts, and their colours follow the page."""
+    (_, _, one), (_, _, two) = dose_panels(summary(models=("a", "b"), acc_drop=0.2), "acc_drop")
+    texts = inline(one, "one", "A"), inline(two, "two", "B")
+    ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in texts]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    assert set(re.findall(r'(?:href="|url\()#([^")]+)', texts[0])) <= ids[0]
+    assert "accuracy drop (points)" in texts[0]
+    assert "var(--s1)" in texts[0]
+    assert "#0072b2" not in texts[0].lower()

@@ -2,6 +2,9 @@
 
 import html
 import re
+import shutil
+import subprocess
+from dataclasses import replace
 from statistics import mean, stdev
 
 import pandas as pd
@@ -329,7 +332,8 @@ def test_latex_structure():
     cells = frame(
         *(cell(model=m, dataset=d, acc_drop=v) for d, pair in drops.items() for m, v in zip("ab", pair, strict=True))
     )
-    lines = paper_table(cells, "acc_drop", "crt:1").latex().splitlines()
+    needs, *lines = paper_table(cells, "acc_drop", "crt:1").latex().splitlines()
+    assert needs == r"% preamble: \usepackage{booktabs}"
     assert lines[:2] == [r"\begin{table}[t]", r"\centering\small"]
     assert lines[2].startswith(r"\caption{acc\_drop in percent")
     assert r"mean$\pm$std" in lines[2]
@@ -352,7 +356,7 @@ def test_latex_structure():
 
 def test_latex_escapes_names():
     """A name keeps all its characters in LaTeX: each special one is replaced once, by what prints it."""
-    escaped = r"a\_b|c*\&\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
+    escaped = r"a\_b|c{*}\&\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
     lines = paper_table(frame(cell(model=AWKWARD, dataset="x%", acc_drop=0.1)), "acc_drop", "s").latex().splitlines()
     assert rf"x\% & {escaped} & 0.1 & -- & 10.0 & 10.0 \\" in lines
 
@@ -389,3 +393,26 @@ def test_headline_leaves_undefined_values_out():
     values = headline(frame(cell(acc_drop=0.1)))
     assert values == pytest.approx({"mean_acc_drop": 0.1, "worst_acc_drop": 0.1, "num_examples": 100.0})
     assert all(type(value) is float for value in values.values())
+
+
+@pytest.mark.skipif(not shutil.which("xelatex"), reason="needs xelatex: install the package texlive-xetex")
+@pytest.mark.parametrize("names", ["plain", "[a]*<>|\"'`?!", AWKWARD, "中文，模型（一）"])
+def test_latex_compiles(tmp_path, names):
+    """LaTeX sets the table with the preamble that its first line asks for, whatever the names are; no letter is lost."""
+    cells = frame(
+        cell(model=names, dataset=names, seed=1, acc_drop=0.1), cell(model=names, dataset=names, acc_drop=-0.3)
+    )
+    table = paper_table(cells, "acc_drop", f"data:{names}")
+    starred = replace(table, rows=tuple((*row[:-1], row[-1] + "*") for row in table.rows))
+    latex = starred.latex()
+    packages = "".join(re.findall(r"\\usepackage\{\w+\}", latex.splitlines()[0]))
+    if "xeCJK" in packages and not shutil.which("kpsewhich"):
+        pytest.skip("needs kpsewhich to look for xeCJK")
+    if "xeCJK" in packages and subprocess.run(["kpsewhich", "xeCJK.sty"], capture_output=True, check=False).returncode:
+        pytest.skip("needs the package xeCJK: install texlive-lang-chinese")
+    document = f"\\documentclass{{article}}{packages}\\begin{{document}}\n{latex}\\end{{document}}\n"
+    (tmp_path / "table.tex").write_text(document, encoding="utf-8")
+    command = ["xelatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-2000:]
+    assert "Missing character" not in (tmp_path / "table.log").read_text(encoding="utf-8", errors="replace")

@@ -77,12 +77,12 @@ def main(**o: Any) -> None:
     reach_hub([grid.task(name) for name in grid.datasets], grid.models, data)
     predict = PredictOptions(o["max_length"], o["eval_batch_size"], o["precision"], o["label_map"])
 
-    from crt.studies import benchmark, results
+    from crt.studies import benchmark, cells, results
 
     results.check_output(o["output_dir"])
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
     with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
-        keys = benchmark.run(grid, data, predict, accelerator, tracker or benchmark.Silent(), force=o["force"])
+        keys = benchmark.run(grid, data, predict, accelerator, tracker or cells.Silent(), force=o["force"])
         if tracker:
             results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
             click.echo(f"tables and figures: {o['output_dir']}\ncompare models: mlflow run . -e compare")

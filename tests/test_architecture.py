@@ -68,12 +68,14 @@ LAYERS = {
                 "baselines",
                 "behaviour",
                 "benchmark",
+                "cells",
                 "compare",
                 "detection",
                 "heuristics",
                 "outcomes",
                 "results",
                 "train",
+                "worst_case",
             ]
         ),
         "ground reading values detection models tracking figures studies",
@@ -192,7 +194,7 @@ def test_values_have_no_circles():
     assert len(list(TopologicalSorter(graph).static_order())) == len(values)
 
 
-SHARED = {"crt.studies"} | {f"crt.studies.{name}" for name in ("answers", "grid", "outcomes", "results")}
+SHARED = {"crt.studies"} | {f"crt.studies.{name}" for name in ("answers", "cells", "grid", "outcomes", "results")}
 """What the experiments have in common."""
 
 

@@ -128,6 +128,23 @@ def attack_success_rate(o: Outcome) -> float | None:
     return _ratio(int(np.sum(attacked & (_perturbed_labels(o) != o.gold))), int(attacked.sum()))
 
 
+def acc_drop_of_clean_acc(o: Outcome) -> float | None:
+    """Accuracy drop as a share of the clean accuracy."""
+    robust = robustness_score(o)
+    return None if robust is None else 1.0 - robust
+
+
+def attack_success_rate_of_clean_correct(o: Outcome) -> float | None:
+    """Of all examples that were right when clean, changed or not, the share that is now wrong."""
+    right = _clean_labels(o) == o.gold
+    return _ratio(int(np.sum(right & (_perturbed_labels(o) != o.gold))), int(right.sum()))
+
+
+def label_changed_rate_of_all(o: Outcome) -> float | None:
+    """Of all examples, the share whose predicted label is another one now."""
+    return _ratio(int(np.sum(_clean_labels(o) != _perturbed_labels(o))), len(o.gold))
+
+
 def unk_rate_increase(o: Outcome) -> float | None:
     """Unknown share of the perturbed tokens minus that of the clean ones; None without a tokenizer."""
     tokens, unknown = o.tokens.sum(axis=0), o.unknown.sum(axis=0)
@@ -225,6 +242,21 @@ METRICS: Mapping[str, Metric] = {
             "share of the perturbed inputs that the model did not read to the end",
             "neither",
             lambda o: _ratio(int(o.truncated[:, 1].sum()), len(o.gold)),
+        ),
+        Metric(
+            "acc_drop_of_clean_acc", "accuracy drop as a share of the clean accuracy", "lower", acc_drop_of_clean_acc
+        ),
+        Metric(
+            "attack_success_rate_of_clean_correct",
+            "of all examples that are right when clean, the share that is now wrong",
+            "lower",
+            attack_success_rate_of_clean_correct,
+        ),
+        Metric(
+            "label_changed_rate_of_all",
+            "of all examples, the share whose predicted label changes",
+            "lower",
+            label_changed_rate_of_all,
         ),
     )
 }

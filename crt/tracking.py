@@ -141,6 +141,10 @@ class MlflowTracker:
             text = Path(path).read_text(encoding="utf-8", errors="surrogatepass")
         return [json.loads(line) for line in text.split("\n") if line]
 
+    def outcomes(self, run_id: str) -> pd.DataFrame:
+        """Return the per-example outcomes of a stored measurement; see `table`."""
+        return self.table(run_id, OUTCOMES)
+
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
         """Return the params of a finished run of a kind.
 

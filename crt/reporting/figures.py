@@ -1,4 +1,4 @@
-"""Figures: how a metric moves with the dose, and how groups compare."""
+"""Figures: how a metric moves with the dose or the degree, and how groups compare."""
 
 from pathlib import Path
 
@@ -19,6 +19,13 @@ FIGURES = {"acc_drop": "accuracy_drop_by_prob", "attack_success_rate": "attack_s
 
 AXIS = {"acc_drop": "accuracy drop (points)", "attack_success_rate": "attack success rate (%)"}
 """Title of the axis of a metric."""
+
+CURVES = {
+    "average_case": "average case",
+    "worst_case": "worst case",
+    "worst_case_surviving": "worst case, surviving\nall smaller degrees",
+}
+"""The curves over the degree, and what they are called."""
 
 _DODGE = 0.004
 """Distance of neighbouring lines along prob, so that their bars can be told apart."""
@@ -70,6 +77,41 @@ def dose_curves(summary: pd.DataFrame, metric: str) -> Figure:
     handles, labels = next((a.get_legend_handles_labels() for a in panels.flat if a.lines), ([], []))
     title = f"{METRICS[metric].better} is better"
     figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False, title=title, title_fontsize=8)
+    return figure
+
+
+def degree_curves(table: pd.DataFrame, title: str) -> Figure:
+    """Draw the average and the worst case over the degree as it was reached: a panel for each perturbation.
+
+    Args:
+        table: columns perturbation, realised_degree, clean_acc and those of CURVES, a row for each degree, ascending.
+        title: what was measured.
+    """
+    names = list(dict.fromkeys(table["perturbation"]))
+    across = min(3, len(names))
+    down = -(-len(names) // across)
+    figure = Figure(figsize=(2.5 * across + 1.6, 2.1 * down + 0.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+    for axes, name in zip(panels.flat, names, strict=False):
+        rows = table[table["perturbation"] == name]
+        places = [0.0, *(100 * rows["realised_degree"])]
+        for number, (column, label) in enumerate(CURVES.items()):
+            values = [100 * rows["clean_acc"].iloc[0], *(100 * rows[column])]
+            style = {"color": COLOURS[number], "marker": MARKERS[number], "markersize": 3.5, "linewidth": 1.2}
+            axes.plot(places, values, label=label, linestyle=("-", "-", ":")[number], **style)
+        axes.set_title(name, fontsize=9)
+        axes.set_ylim(0, 100)
+        axes.grid(color="0.9", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=8, labelbottom=True)
+    for axes in panels.flat[len(names) :]:
+        axes.set_axis_off()
+    figure.suptitle(title, fontsize=9, parse_math=False)
+    figure.supxlabel("edits for 100 characters, as made; 0: the clean texts", fontsize=8)
+    figure.supylabel("accuracy (%)", fontsize=8)
+    handles, labels = panels.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False)
     return figure
 
 

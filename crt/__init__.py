@@ -3,4 +3,7 @@
 __version__ = "0.1.0"
 
 SCORING_VERSION = 3
-"""Raised whenever a published number changes its meaning; part of every cell's fingerprint."""
+"""Raised whenever a published number changes its meaning, or a new one is stored; part of every cell's fingerprint.
+
+3: three metrics beside those of 2, whose values are as they were; so a cell of 2 lacks them and is measured again.
+"""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,8 @@ CLEAN = "clean"
 class Cell:
     """One measurement of the grid."""
 
+    kind: ClassVar[str] = "cell"
+    """The tag of its run."""
     model: str
     """Id of the base model, never a path or an alias."""
     dataset: str
@@ -97,6 +99,30 @@ class Cell:
     """Share of sites to edit, 0..1."""
     seed: int
     """Seed of the perturbation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Degree:
+    """One measurement of the worst case: several samples of each text, perturbed to one degree."""
+
+    kind: ClassVar[str] = "degree"
+    """The tag of its run."""
+    model: str
+    """Id of the base model, never a path or an alias."""
+    dataset: str
+    """Name of the task."""
+    perturbation: str
+    """Key of PERTURBATIONS."""
+    degree: float
+    """Edits by characters, above 0."""
+    seed: int
+    """Seed of the perturbation."""
+    samples: int
+    """How many are drawn of each text."""
+
+
+Measurement = Cell | Degree
+"""What has a run of its own, with a fingerprint: it is measured once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +193,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class CellRecord:
-    """A cell as it is stored: everything that is logged of it."""
+    """A measurement as it is stored: everything that is logged of it."""
 
     key: str
     """Fingerprint of all that the numbers depend on."""
-    cell: Cell
-    """The measurement."""
+    cell: Measurement
+    """What was measured."""
     params: Mapping[str, str]
     """Settings beside the keys of the cell: training seed, digests, versions."""
     metrics: Mapping[str, float]

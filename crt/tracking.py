@@ -29,15 +29,13 @@ from mlflow.tracking.context.registry import resolve_tags
 from crt import registry
 from crt.catalogue import Task
 from crt.errors import CrtError, TrackingError
-from crt.records import RULE, CellRecord, ResolvedModel
+from crt.records import RULE, Cell, CellRecord, ResolvedModel
 from crt.scoring.slices import CLUSTER
-from crt.studies.grid import format_prob
+from crt.studies.grid import cell_params, cell_title
 
 log = logging.getLogger(__name__)
 
 KIND, KEY = "crt.kind", "crt.cell_key"
-CELLS = f"tags.`{KIND}` = 'cell' and attributes.status = 'FINISHED'"
-"""The cells that count."""
 PAGE = 5000
 """Runs asked for in one call."""
 NOTE = 7900
@@ -47,6 +45,8 @@ OUTCOME_NAMES = ("id", "gold", "clean", "perturbed", "changed_fields", CLUSTER)
 """Columns of the outcomes that hold names."""
 READERS = 8
 """Artifacts that are asked for at once."""
+NUMBERS: Mapping[str, type] = {"prob": float, "degree": float, "seed": int, "samples": int}
+"""The params that name a measurement and are numbers."""
 
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
@@ -57,7 +57,7 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
     """Open the run that an entry point works in: the project run under `mlflow run`, else a new one.
 
     Args:
-        kind: the tag `crt.kind`: train, grid, compare, heuristics, behaviour, detect …
+        kind: the tag `crt.kind`: train, grid, compare, heuristics, behaviour, detect, worst_case …
         name: of a new run.
         settings: logged as params `cfg.<name>`; the project parameters themselves are logged by `mlflow run`.
 
@@ -96,27 +96,18 @@ class MlflowTracker:
         self.client = mlflow.MlflowClient()
         self._tags = {key: str(value) for key, value in resolve_tags().items()}
 
-    def finished(self) -> frozenset[str]:
-        """Return the keys of the cells of this experiment that ended FINISHED."""
-        return frozenset(run.data.tags[KEY] for run in _search(self.client, [self.experiment_id], CELLS))
+    def finished(self, kind: str = Cell.kind) -> frozenset[str]:
+        """Return the keys of the measurements of a kind in this experiment that ended FINISHED."""
+        return frozenset(run.data.tags[KEY] for run in _finished(self.client, [self.experiment_id], kind))
 
     def log_cell(self, record: CellRecord) -> None:
-        """Log one cell as a child run: params, metrics, examples and outcomes."""
+        """Log one measurement as a child run: params, metrics, examples and outcomes."""
         cell, now = record.cell, _now()
         bad = {name: value for name, value in record.metrics.items() if not abs(value) < float("inf")}
         if bad:
             raise TrackingError(f"metrics of {cell} are no finite numbers: {bad}; nothing was logged")
-        name = f"{cell.model} {cell.dataset} {cell.perturbation}"
-        if cell.prob or cell.seed:
-            name += f" {format_prob(cell.prob)} seed {cell.seed}"
-        keys = {
-            "model": cell.model,
-            "dataset": cell.dataset,
-            "perturbation": cell.perturbation,
-            "prob": format_prob(cell.prob),
-            "seed": str(cell.seed),
-        }
-        tags = {**self._tags, KIND: "cell", KEY: record.key, "mlflow.parentRunId": self.run_id}
+        name, keys = f"{cell.model} {cell.dataset} {cell_title(cell)}", cell_params(cell)
+        tags = {**self._tags, KIND: cell.kind, KEY: record.key, "mlflow.parentRunId": self.run_id}
         tags |= {f"crt.{key}": value for key, value in keys.items()}
         if record.modified:
             tags["crt.table"] = "modified"
@@ -137,13 +128,13 @@ class MlflowTracker:
             raise
         self.client.set_terminated(run_id, "FINISHED")
 
-    def cells(self, keys: Sequence[str]) -> pd.DataFrame:
-        """Return the stored cells with these keys, the last of each; see `cell_frame`.
+    def cells(self, keys: Sequence[str], kind: str = Cell.kind) -> pd.DataFrame:
+        """Return the stored measurements of a kind with these keys, the last of each; see `cell_frame`.
 
         Raises:
             TrackingError: one of them is not stored.
         """
-        frame = cell_frame(_search(self.client, [self.experiment_id], CELLS))
+        frame = cell_frame(_finished(self.client, [self.experiment_id], kind))
         frame = frame[frame["key"].isin(keys)].drop_duplicates("key", keep="last")
         missing = set(keys) - set(frame["key"])
         if missing:
@@ -152,8 +143,8 @@ class MlflowTracker:
 
     def cells_of(self, source: str) -> pd.DataFrame:
         """Return the finished cells of this experiment that were measured on a model, by its spec; see `cell_frame`."""
-        query = f"{CELLS} and params.model_source = '{source}'"
-        return cell_frame(_search(self.client, [self.experiment_id], query))
+        runs = _finished(self.client, [self.experiment_id], Cell.kind, f"params.model_source = '{source}'")
+        return cell_frame(runs)
 
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
         """Return the params of a finished run of a kind.
@@ -299,7 +290,7 @@ def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
             known = ", ".join(sorted(e.name for e in client.search_experiments()))
             raise TrackingError(f"there is no experiment '{missing[0]}'; the store has {known}")
         ids = [experiment.experiment_id for experiment in found.values() if experiment is not None]
-        runs = _search(client, ids, CELLS)
+        runs = _finished(client, ids, Cell.kind)
         others = [run for kind in kinds for run in _search(client, ids, f"tags.`{KIND}` = '{kind}'")]
     except CrtError:
         raise
@@ -315,7 +306,7 @@ def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
         if run.info.status != "FINISHED":
             continue
         params = dict(run.data.params)
-        params |= {"prob": float(params["prob"]), "seed": int(params["seed"])}
+        params |= {name: read(params[name]) for name, read in NUMBERS.items() if name in params}
         keys = {"key": run.data.tags[KEY], "run_id": run.info.run_id, "artifacts": run.info.artifact_uri}
         rows.append(keys | params | run.data.metrics)
     return pd.DataFrame(rows, columns=None if rows else ["key", "run_id", "artifacts"])
@@ -364,6 +355,12 @@ def study_frame(runs: Sequence[Any]) -> pd.DataFrame:
         if run.info.status == "FINISHED"
     ]
     return pd.DataFrame(rows, columns=None if rows else ["kind", "run_id"])
+
+
+def _finished(client: mlflow.MlflowClient, experiments: list[str], kind: str, *conditions: str) -> list[Any]:
+    """Return the measurements of a kind that count, and that meet further conditions."""
+    query = [f"tags.`{KIND}` = '{kind}'", "attributes.status = 'FINISHED'", *conditions]
+    return _search(client, experiments, " and ".join(query))
 
 
 def _search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> list[Any]:

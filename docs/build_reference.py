@@ -10,7 +10,7 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference.md"
 COMMANDS = (
-    "main", "train", "evaluate", "compare", "baselines", "heuristics", "behaviour", "detect", "perturb", "audit",
+    "main", "train", "evaluate", "compare", "baselines", "heuristics", "behaviour", "detect", "worst_case", "perturb", "audit",
 )  # fmt: skip
 
 INTRODUCTION = """\

@@ -83,11 +83,12 @@ def main(**o: Any) -> None:
     predict = PredictOptions(o["max_length"], o["eval_batch_size"], o["precision"], o["label_map"])
 
     from crt.studies import benchmark, cards, results
+    from crt.studies.cells import Silent
 
     results.check_output(o["output_dir"])
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
     with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
-        keys = benchmark.run(grid, data, predict, accelerator, tracker or benchmark.Silent(), force=o["force"])
+        keys = benchmark.run(grid, data, predict, accelerator, tracker or Silent(), force=o["force"])
         if tracker:
             cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
             for dataset, model in cells[["data_source", "model_source"]].drop_duplicates().itertuples(index=False):

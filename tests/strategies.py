@@ -55,6 +55,12 @@ inputs = st.one_of(singles, pairs)
 probs = st.one_of(st.sampled_from((0.0, 0.05, 0.15, 0.3, 1.0)), st.floats(0, 1))
 """Shares of sites, both ends included."""
 
+degrees = st.one_of(st.just(0.0), st.integers(1, 100).map(lambda percent: percent / 100))
+"""Edits by characters."""
+
+samples = st.integers(0, 99)
+"""Numbers of a sample."""
+
 seeds = st.integers(0, 2**32 - 1)
 """Seeds of a perturbation."""
 

@@ -79,6 +79,7 @@ LAYERS = {
                 "behaviour",
                 "benchmark",
                 "cards",
+                "cells",
                 "compare",
                 "detection",
                 "evidence",
@@ -87,6 +88,7 @@ LAYERS = {
                 "report",
                 "results",
                 "train",
+                "worst_case",
             ]
         ),
         "ground reading values detection models tracking figures studies",
@@ -206,7 +208,7 @@ def test_values_have_no_circles():
 
 
 SHARED = {"crt.studies"} | {
-    f"crt.studies.{name}" for name in ("answers", "evidence", "grid", "outcomes", "report", "results")
+    f"crt.studies.{name}" for name in ("answers", "cells", "evidence", "grid", "outcomes", "report", "results")
 }
 """What the experiments have in common."""
 

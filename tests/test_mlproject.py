@@ -65,7 +65,7 @@ def test_command_passes_every_parameter_once(name):
 def test_launcher(name):
     """What predicts or trains on several devices starts with `accelerate launch`, the rest with python."""
     command = ENTRY_POINTS[name]["command"]
-    several = name in ("train", "evaluate", "heuristics", "behaviour", "detect")
+    several = name in ("train", "evaluate", "heuristics", "behaviour", "detect", "worst_case")
     start = "accelerate launch --quiet --module" if several else "python -m"
     assert command.startswith(f"{start} entrypoints.{name} ")
 

@@ -10,7 +10,7 @@ from crt import registry
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.models import PredictOptions, load_predictor
-from crt.records import Cell, CellRecord
+from crt.records import Cell, CellRecord, Degree
 from crt.tracking import open_run, read_stored, stored_examples
 
 TASK = TASKS["tnews"]
@@ -41,6 +41,22 @@ def test_a_cell_comes_back_as_it_was_logged(store):
     assert run.data.tags["mlflow.parentRunId"] == tracker.run_id
     assert run.data.tags["crt.perturbation"] == "space"
     assert mlflow.get_run(tracker.run_id).data.params == {"cfg.probs": "0.15"}
+
+
+def test_kinds_are_kept_apart(store):
+    """A degree has its own kind and params, and is none of the cells that a grid resumes from or a comparison reads."""
+    degree = record(key="d", cell=Degree("m", "tnews", "space", 0.3, 7, 20), metrics={"worst_case": 0.5})
+    with open_run("worst_case", "test", {}) as tracker:
+        tracker.log_cell(record())
+        tracker.log_cell(degree)
+        assert (tracker.finished(), tracker.finished("degree")) == ({"key1"}, {"d"})
+        row = tracker.cells(["d"], "degree").iloc[0]
+        assert (row["degree"], row["seed"], row["samples"], row["worst_case"]) == (0.3, 7, 20, 0.5)
+        assert tracker.outcomes(row["run_id"])["gold"].tolist() == ['x,"y"', "z"]
+        with pytest.raises(TrackingError, match="1 of 1 cells are not in the store"):
+            tracker.cells(["d"])
+    assert mlflow.get_run(row["run_id"]).data.tags["crt.kind"] == "degree"
+    assert list(read_stored((), ()).cells["key"]) == ["key1"]
 
 
 def test_a_cell_that_fails_half_way_does_not_count(store, monkeypatch):

@@ -1,8 +1,11 @@
 """From sites to perturbed texts: find, choose, perturb.
 
-A site is edited if its draw is below `prob`. The draw belongs to (seed, perturbation, example, field) and the position
-of the site; `prob` has no part in it. So the edits at a low prob are a subset of those at a higher one, the result
-does not depend on other examples, and a new table entry leaves all other sites as they were.
+There are two doses. At a prob, a site is edited if its draw is below `prob`. The draw belongs to (seed, perturbation,
+example, field) and the position of the site; `prob` has no part in it. So the edits at a low prob are a subset of those
+at a higher one, the result does not depend on other examples, and a new table entry leaves all other sites as they were.
+
+To a degree, as RobTest (Chen et al., Findings of ACL 2023) has it, an example is edited at as many sites as the degree
+asks for by its length, those of the smallest draws. These draws belong to the number of the sample too.
 """
 
 import gc
@@ -45,6 +48,8 @@ class Sites:
     """Number of options."""
     count: NDArray[np.int64]
     """int64[n]: sites of each example."""
+    length: NDArray[np.int64]
+    """int64[n]: code points of the fields of each example that were searched."""
     pieces: tuple[str, ...]
     """All fields of all examples, cut at their sites: what stands before a site, at it, ..., after the last one."""
     place: NDArray[np.int64]
@@ -77,11 +82,13 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
     pieces: list[str] = []
     place: list[int] = []
     bounds: list[tuple[int, ...]] = []
+    length = np.zeros(len(examples), dtype=np.int64)
     for row, example in enumerate(examples):
         begins = [len(pieces)]
         for index, text in enumerate(example.input):
             here: tuple[Site, ...] = ()
             if index in FIELDS[fields]:
+                length[row] += len(text)
                 if text not in found:
                     found[text] = finder(text)
                 here = found[text]
@@ -109,6 +116,7 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
         np.array(start, dtype=np.int64),
         np.array(options, dtype=np.int64),
         np.bincount(owners, minlength=len(examples)).astype(np.int64),
+        length,
         tuple(pieces),
         np.array(place, dtype=np.int64),
         tuple(bounds),
@@ -155,16 +163,44 @@ class PerturbedInputs(Sequence[Perturbed]):
 
 def choose(sites: Sites, *, name: str, prob: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sites to edit, ascending, and the rank of the option that each of them gets."""
+    keys = _keys(sites, lambda row, field: (seed, name, sites.examples[row].id, field))
+    taken = np.flatnonzero(randomness.uniforms(keys, sites.start, stream=_TAKE) < prob)
+    return taken, _ranks(sites, taken, keys)
+
+
+def choose_to_degree(
+    sites: Sites, *, name: str, degree: float, seed: int, sample: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the same for a degree; the sites of both fields of an example are ranked together."""
+    keys = _keys(sites, lambda row, field: (seed, name, sites.examples[row].id, field, sample[row]))
+    order = np.lexsort((randomness.uniforms(keys, sites.start, stream=_TAKE), sites.owner))
+    first = np.cumsum(sites.count) - sites.count
+    rank = np.arange(len(order)) - first[sites.owner]
+    taken = np.sort(order[rank < asked(sites, degree)[sites.owner]])
+    return taken, _ranks(sites, taken, keys)
+
+
+def asked(sites: Sites, degree: float) -> NDArray[np.int64]:
+    """Return how many edits a degree asks for: int64[n], ceil(degree x code points of the searched fields)."""
+    # rounded first: 0.07 * 100 is a little more than 7
+    return np.ceil(np.round(degree * sites.length, 9)).astype(np.int64)
+
+
+def _keys(sites: Sites, key: Callable[[int, int], tuple[str | int, ...]]) -> NDArray[np.uint64]:
+    """Return the base of the draws of each site, from the key of its example and field."""
     bases = np.zeros((len(sites.examples), 2), dtype=np.uint64)
     for field in sorted(set(sites.field.tolist())):
-        bases[:, field] = [randomness.base(seed, name, example.id, field) for example in sites.examples]
-    keys = bases[sites.owner, sites.field]
-    taken = np.flatnonzero(randomness.uniforms(keys, sites.start, stream=_TAKE) < prob)
+        bases[:, field] = [randomness.base(*key(row, field)) for row in range(len(sites.examples))]
+    return np.asarray(bases[sites.owner, sites.field])
+
+
+def _ranks(sites: Sites, taken: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the rank of the option that each of the taken sites gets."""
     options = sites.options[taken]
     weight = np.cumsum(1.0 / np.arange(1, options.max(initial=1) + 1))
     draws = randomness.uniforms(keys[taken], sites.start[taken], stream=_PICK)
     ranks = np.searchsorted(weight, draws * weight[options - 1], side="right")
-    return taken, np.minimum(ranks, options - 1)
+    return np.minimum(ranks, options - 1)
 
 
 def perturb_all(sites: Sites, *, name: str, prob: float, seed: int) -> PerturbedInputs:
@@ -176,7 +212,28 @@ def perturb_all(sites: Sites, *, name: str, prob: float, seed: int) -> Perturbed
         prob: share of the sites to edit, 0..1.
         seed: of the draws.
     """
-    taken, ranks = choose(sites, name=name, prob=prob, seed=seed)
+    return _edited(sites, *choose(sites, name=name, prob=prob, seed=seed))
+
+
+def perturb_to_degree(
+    sites: Sites, *, name: str, degree: float, seed: int, sample: int | Sequence[int]
+) -> PerturbedInputs:
+    """Perturb every example to a degree: the first ceil(degree x characters) sites, all of them where it has fewer.
+
+    The edits of a sample at a lower degree are a subset of those at a higher one.
+
+    Args:
+        sites: from `find_sites`.
+        name: of the perturbation, part of the key of the draws.
+        degree: edits by code points of the searched fields, from 0.
+        seed: of the draws.
+        sample: its number, part of the key of the draws too: one for all examples, or one for each.
+    """
+    numbers = [sample] * len(sites.examples) if isinstance(sample, int) else sample
+    return _edited(sites, *choose_to_degree(sites, name=name, degree=degree, seed=seed, sample=numbers))
+
+
+def _edited(sites: Sites, taken: NDArray[np.int64], ranks: NDArray[np.int64]) -> PerturbedInputs:
     new = [sites.sites[k].options[rank] for k, rank in zip(taken.tolist(), ranks.tolist(), strict=True)]
     pieces = list(sites.pieces)
     for place, option in zip(sites.place[taken].tolist(), new, strict=True):

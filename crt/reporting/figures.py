@@ -1,4 +1,4 @@
-"""Figures: how a metric moves with the dose, which model breaks where, and how groups compare.
+"""Figures: how a metric moves with the dose or the degree, which model breaks where, and how groups compare.
 
 They are drawn at the size at which they stand in a paper: a column of 3.3 inches or a page of 6.9, no letter under 7 pt.
 """
@@ -33,6 +33,12 @@ COLUMN, PAGE = 3.3, 6.9
 """Width in inches of a column and of both columns of a paper."""
 ABREAST = 3
 """Panels side by side on a page."""
+CURVES = {
+    "average_case": "average case",
+    "worst_case": "worst case",
+    "worst_case_surviving": "worst case, surviving\nall smaller degrees",
+}
+"""The curves over the degree, and what they are called."""
 
 _DODGE = 0.004
 """Distance of neighbouring lines along prob, so that their bars can be told apart."""
@@ -222,6 +228,49 @@ def at_largest_prob(rows: pd.DataFrame, column: str, names: Sequence[str]) -> pd
     # pivot, not pivot_table: a repeated key must be an error
     table = rows.pivot(index="model", columns="perturbation", values=column)  # noqa: PD010
     return table.reindex(columns=list(names)).astype(float)
+
+
+@style()
+def degree_curves(table: pd.DataFrame, title: str) -> Figure:
+    """Draw the average and the worst case over the degree as it was reached: a panel for each perturbation.
+
+    Args:
+        table: columns perturbation, realised_degree, clean_acc and those of CURVES, a row for each degree, ascending.
+        title: what was measured.
+    """
+    names = list(dict.fromkeys(table["perturbation"]))
+    across = min(3, len(names))
+    down = -(-len(names) // across)
+    figure = canvas(PAGE, 1.9 * down + 0.6)
+    panels = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+    for axes, name in zip(panels.flat, names, strict=False):
+        rows = table[table["perturbation"] == name]
+        places = [0.0, *(100 * rows["realised_degree"])]
+        for number, (column, label) in enumerate(CURVES.items()):
+            values = [100 * rows["clean_acc"].iloc[0], *(100 * rows[column])]
+            axes.plot(
+                places,
+                values,
+                label=label,
+                linestyle=("-", "-", ":")[number],
+                color=COLOURS[number],
+                marker=MARKERS[number],
+                markersize=3,
+                linewidth=1.2,
+            )
+        axes.set_title(name, fontsize=9)
+        axes.set_ylim(0, 100)
+        axes.grid(color="0.9", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=8, labelbottom=True)
+    for axes in panels.flat[len(names) :]:
+        axes.set_axis_off()
+    figure.suptitle(title, fontsize=9, parse_math=False)
+    figure.supxlabel("edits for 100 characters, as made; 0: the clean texts", fontsize=8)
+    figure.supylabel("accuracy (%)", fontsize=8)
+    handles, labels = panels.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False)
+    return figure
 
 
 @style()

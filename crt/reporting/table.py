@@ -18,6 +18,9 @@ from crt.scoring.statistics import ALPHA
 
 KEYS = ("model", "dataset", "perturbation", "prob", "seed")
 GROUP = ("model", "dataset", "perturbation", "prob")
+ORDER = ("dataset", "model", "perturbation", "prob", "degree", "seed", "train_seed")
+SPREAD = ("mean", "std", "n", "mean_std")
+"""What is told of a number over seeds."""
 DASH = "–"
 
 CHINESE = r"\usepackage{xeCJK}"
@@ -36,7 +39,7 @@ def detail_table(cells: pd.DataFrame) -> pd.DataFrame:
 def in_order(cells: pd.DataFrame) -> pd.DataFrame:
     """Sort by the keys that are there; perturbations in the order of PERTURBATIONS."""
     order = {name: number for number, name in enumerate((CLEAN, *PERTURBATIONS))}
-    keys = [key for key in ("dataset", "model", "perturbation", "prob", "seed", "train_seed") if key in cells]
+    keys = [key for key in ORDER if key in cells]
     return cells.sort_values(
         keys,
         key=lambda column: column.map(lambda p: order.get(p, len(order))) if column.name == "perturbation" else column,
@@ -49,8 +52,7 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
     Perturbation seeds are averaged within a training seed. The standard deviation (n - 1) is over training seeds if
     there are several, else over perturbation seeds; column `over` says which. With one value there is no std.
     """
-    rows = in_order(cells[cells["perturbation"] != CLEAN])
-    rows = rows.assign(train_seed=rows["train_seed"].fillna("") if "train_seed" in rows else "")
+    rows = _perturbed(cells)
     names = [name for name in METRICS if name in rows]
     group = list(GROUP)
     several = rows.groupby(group)["train_seed"].transform("nunique") > 1
@@ -69,6 +71,49 @@ def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
             parts = {"mean": mean[name], "std": std[name], "n": there, "mean_std": texts}
         columns |= {f"{name}_{part}": value for part, value in parts.items()}
     return pd.concat([table, pd.DataFrame(columns, index=keys).reset_index(drop=True)], axis=1)
+
+
+def dose_area(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the area under the accuracy over the prob, by model, data set and perturbation: a mean over the doses.
+
+    The trapezoidal rule from prob 0, which is the clean accuracy, to the largest prob, divided by the largest prob. A seed
+    that lacks one of the probs has no area. Mean, std and n are over seeds as in `summary_table`. Areas can be compared
+    where column `probs` is the same.
+    """
+    parts = []
+    rows = _perturbed(cells)
+    for key, group in rows[rows["prob"] > 0].groupby(list(GROUP[:3]), sort=False):
+        unit, over = _over(group)
+        seeds = group.groupby(unit)
+        curves = group.groupby([unit, "prob"])["perturbed_acc"].mean().unstack()  # noqa: PD010  seeds by probs
+        curves.insert(0, 0.0, seeds["clean_acc"].mean())
+        curves = curves.dropna()
+        probs, heights = curves.columns.to_numpy(dtype=float), curves.to_numpy(dtype=float)
+        areas = (heights[:, 1:] + heights[:, :-1]) / 2 @ (probs[1:] - probs[:-1]) / probs[-1]
+        row: dict[str, Any] = dict(zip(GROUP, key, strict=False))
+        row |= {"probs": ",".join(f"{prob:g}" for prob in probs[1:]), "over": over, "n": len(seeds)}
+        parts.append(row | _spread("area", pd.Series(areas)))
+    return pd.DataFrame(parts, columns=[*GROUP[:3], "probs", "over", "n", *(f"area_{part}" for part in SPREAD)])
+
+
+def _perturbed(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the perturbed cells in order, an unknown training seed as an empty text."""
+    rows = in_order(cells[cells["perturbation"] != CLEAN])
+    return rows.assign(train_seed=rows["train_seed"].fillna("") if "train_seed" in rows else "")
+
+
+def _over(group: pd.DataFrame) -> tuple[str, str]:
+    """Return what a std is over: training seeds where there are several, else perturbation seeds; column and name."""
+    return ("train_seed", TRAIN_SEEDS) if len(set(group["train_seed"])) > 1 else ("seed", SEEDS)
+
+
+def _spread(name: str, values: pd.Series) -> dict[str, Any]:
+    """Return mean, std (n - 1), n and both as a text, of the values that are defined; nothing where there is none."""
+    defined = values.dropna()
+    if defined.empty:
+        return {}
+    mean, std = defined.mean(), defined.std(ddof=1) if len(defined) > 1 else None
+    return dict(zip([f"{name}_{part}" for part in SPREAD], (mean, std, len(defined), mean_std(mean, std)), strict=True))
 
 
 def mean_std(mean: float | None, std: float | None, *, scale: float = 1.0, digits: int = 4) -> str:
@@ -230,8 +275,12 @@ STUDIES: Mapping[str, str] = {
     "heuristics": r"(.*)_(entailed|non_entailed)|nli_accuracy",
     "behaviour": r"(mft|inv|dir)_pass_rate",
     "detect": r"(encoder_)?(detection|labelling)_(balanced_accuracy|roc_auc)",
+    "worst_case": r"(.*)_(average|worst)",
 }
 """The metrics of the studies beside the grid that stand in a table over several models."""
+
+DIGESTS = ("data_digest", "suite_digest", "protocol_digest")
+"""The params of a study's run that say what was measured, and how."""
 
 
 def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
@@ -254,7 +303,7 @@ def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
         marks = frozenset((int(r), int(c) + 2) for r, c in zip(*best.to_numpy().nonzero(), strict=True))
         header = ("data set", "model", *(name[7:].replace("_", " ") for name in values.columns))
         note = "Best of the models in bold." if len(rows) > 1 else ""
-        digests = [str(d) for c in ("data_digest", "suite_digest") if c in rows for d in rows[c].dropna().unique()]
+        digests = [str(d) for c in DIGESTS if c in rows for d in rows[c].dropna().unique()]
         caption = f"{kind} on {dataset}, in percent. {note}".strip()
         tables.append(PaperTable(f"{kind}_{dataset}", header, cells, marks, caption, f"{kind}:{','.join(digests)}"))
     return tuple(tables)

@@ -16,6 +16,7 @@ from crt.reporting.signature import latest, signature
 from crt.reporting.table import (
     PaperTable,
     detail_table,
+    dose_area,
     headline,
     paper_table,
     study_tables,
@@ -145,22 +146,25 @@ def any_cell(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Seque
 
 
 def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the runs of the other studies to compare: for each data set those on the same texts as the newest one."""
+    """Return the runs of the other studies to compare: for each data set those that were measured like the newest one.
+
+    Every param that ends in `_digest` must agree where it is there.
+    """
     for column, wanted in (("model", models), ("dataset", datasets)):
         if wanted and column in runs:
             runs = runs[runs[column].isin(wanted)]
-    for digest in ("data_digest", "suite_digest"):
-        if digest in runs:
-            newest = runs.groupby(["kind", "dataset"])[digest].transform("last")
-            odd = runs[digest].notna() & (runs[digest] != newest)
-            for row in runs[odd].itertuples():
-                log.info(
-                    "%s of %s on %s was measured on other texts than the newest, and is left out",
-                    row.kind,
-                    row.model,
-                    row.dataset,
-                )
-            runs = runs[~odd]
+    for digest in [name for name in map(str, runs.columns) if name.endswith("_digest")]:
+        newest = runs.groupby(["kind", "dataset"])[digest].transform("last")
+        odd = runs[digest].notna() & (runs[digest] != newest)
+        for row in runs[odd].itertuples():
+            log.info(
+                "%s of %s on %s was measured on other texts than the newest, or in another way (%s), and is left out",
+                row.kind,
+                row.model,
+                row.dataset,
+                digest,
+            )
+        runs = runs[~odd]
     return runs
 
 
@@ -200,6 +204,7 @@ def publish(
         (staging / "report.html").write_text(page(told), encoding="utf-8")
         detail_table(cells).to_csv(staging / "cells.csv", index=False, lineterminator="\n")
         summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
+        dose_area(cells).to_csv(staging / "dose_area.csv", index=False, lineterminator="\n")
         for table in tables:
             _write(table, staging, f"paper_table_{table.metric}")
         for table in win_tables(evidence.duels, mark):

@@ -1,24 +1,27 @@
-"""The grid of an experiment: which cells there are, whether they make sense, and what identifies each."""
+"""What an experiment measures: which cells or degrees there are, whether they make sense, and what identifies each."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
 from crt import SCORING_VERSION
 from crt.catalogue import Task
 from crt.errors import CrtError, GridError, unknown
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded
 from crt.perturbations.engine import FIELDS
-from crt.records import CLEAN, Cell
+from crt.records import CLEAN, Cell, Degree, Measurement
 from crt.resources import manifest
 from crt.tasks import find_task
 
 DEFAULT_PROBS = (0.05, 0.15, 0.30)
 DEFAULT_SEEDS = (13, 42, 100)
+DEFAULT_DEGREES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+DEFAULT_SAMPLES = 20
+DEFAULT_SEED = 42
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +36,21 @@ class Columns:
     """The label."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """What is to be measured: models x data sets x perturbations x probs x seeds, and a clean cell of each pair."""
+M = TypeVar("M", bound=Measurement)
 
+
+@dataclass(frozen=True, slots=True)
+class Scope(Generic[M]):
+    """Which models are measured on which data sets under which perturbations: what `Grid` and `Degrees` share."""
+
+    kind: ClassVar[str]
+    """The tag of the runs of its measurements."""
     models: tuple[str, ...]
     """Model specs."""
     datasets: tuple[str, ...]
     """Names in TASKS, or paths of the user's own data."""
     perturbations: tuple[str, ...] = REFERENCE_PERTURBATIONS
     """Keys of PERTURBATIONS."""
-    probs: tuple[float, ...] = DEFAULT_PROBS
-    """Shares of the sites to edit, 0..1."""
-    seeds: tuple[int, ...] = DEFAULT_SEEDS
-    """Seeds of the perturbations."""
     split: str | None = None
     """The split to evaluate on; None: that of the task."""
     limit: int | None = None
@@ -66,22 +70,25 @@ class Grid:
         Raises:
             GridError: with all faults at once.
         """
-        lists: dict[str, Sequence[object]] = {"model": self.models, "data set": self.datasets}
-        lists |= {"perturbation": self.perturbations, "prob": self.probs, "seed": self.seeds}
+        faults = self.faults()
+        if faults:
+            raise GridError(faults)
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with it, a sentence each."""
+        lists = {"model": self.models, "data set": self.datasets, "perturbation": self.perturbations}
         faults = [fault for kind, values in lists.items() for fault in _list_faults(kind, values)]
         faults += self._data_set_faults()
         faults += [unknown("perturbation", p, PERTURBATIONS) for p in self.perturbations if p not in PERTURBATIONS]
-        faults += [
-            f"prob {p!r} is outside 0..1" for p in self.probs if not (math.isfinite(p) and 0.0 <= float(p) <= 1.0)
-        ]
-        faults += [f"seed {s} is negative" for s in self.seeds if s < 0]
         if self.limit is not None and self.limit < 1:
             faults.append(f"max_samples is {self.limit}; it must be at least 1")
         if self.fields not in FIELDS:
             faults.append(unknown("value of fields", self.fields, FIELDS))
-        faults += [fault for name, path in self.tables.items() for fault in _table_faults(name, path)]
-        if faults:
-            raise GridError(faults)
+        return faults + [fault for name, path in self.tables.items() for fault in _table_faults(name, path)]
+
+    def cells(self, model: str, dataset: str, perturbation: str) -> tuple[M, ...]:
+        """Return what is measured of a model on a data set under one perturbation, or under none, `CLEAN`."""
+        raise NotImplementedError
 
     def _data_set_faults(self) -> list[str]:
         faults = []
@@ -103,6 +110,27 @@ class Grid:
         """Return the task of one of the data sets."""
         return find_task(dataset, text=self.columns.text, text_pair=self.columns.text_pair, label=self.columns.label)
 
+
+@dataclass(frozen=True, slots=True)
+class Grid(Scope[Cell]):
+    """The main experiment: the probs and seeds of each perturbation, and a clean cell of each model and data set."""
+
+    kind: ClassVar[str] = Cell.kind
+    probs: tuple[float, ...] = DEFAULT_PROBS
+    """Shares of the sites to edit, 0..1."""
+    seeds: tuple[int, ...] = DEFAULT_SEEDS
+    """Seeds of the perturbations."""
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with it, a sentence each."""
+        return [
+            *Scope.faults(self),
+            *_list_faults("prob", self.probs),
+            *(f"prob {p!r} is outside 0..1" for p in self.probs if not 0.0 <= float(p) <= 1.0),
+            *_list_faults("seed", self.seeds),
+            *_seed_faults(self.seeds),
+        ]
+
     def cells(self, model: str, dataset: str, perturbation: str) -> tuple[Cell, ...]:
         """Return the cells of one perturbation of a model on a data set; `CLEAN` has one cell."""
         if perturbation == CLEAN:
@@ -110,18 +138,52 @@ class Grid:
         return tuple(Cell(model, dataset, perturbation, p, s) for p in self.probs for s in self.seeds)
 
 
-def fingerprint(cell: Cell, *, examples: str, predictor: str, fields: str, loaded: Loaded | None) -> str:
-    """Return 16 hexadecimal digits over all that the numbers of a cell depend on.
+@dataclass(frozen=True, slots=True)
+class Degrees(Scope[Degree]):
+    """The worst case: the degrees of each perturbation, with several samples of each text."""
+
+    kind: ClassVar[str] = Degree.kind
+    degrees: tuple[float, ...] = DEFAULT_DEGREES
+    """Edits by characters, above 0 and at most 1."""
+    samples: int = DEFAULT_SAMPLES
+    """How many are drawn of each text."""
+    seed: int = DEFAULT_SEED
+    """Seed of the perturbations."""
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with it, a sentence each."""
+        return [
+            *Scope.faults(self),
+            *_list_faults("degree", self.degrees),
+            *(
+                f"degree {d!r} is outside 0..1, or 0: the clean texts are measured anyway"
+                for d in self.degrees
+                if not 0.0 < float(d) <= 1.0
+            ),
+            *([f"samples is {self.samples}; it must be at least 1"] if self.samples < 1 else []),
+            *_seed_faults([self.seed]),
+        ]
+
+    def cells(self, model: str, dataset: str, perturbation: str) -> tuple[Degree, ...]:
+        """Return the degrees of one perturbation of a model on a data set; `CLEAN` has none."""
+        if perturbation == CLEAN:
+            return ()
+        return tuple(Degree(model, dataset, perturbation, d, self.seed, self.samples) for d in self.degrees)
+
+
+def fingerprint(cell: Measurement, *, examples: str, predictor: str, fields: str, loaded: Loaded | None) -> str:
+    """Return 16 hexadecimal digits over all that the numbers of a measurement depend on.
 
     Args:
-        cell: the cell.
+        cell: the measurement.
         examples: digest of the examples.
         predictor: fingerprint of the model.
         fields: which texts of a pair are perturbed.
         loaded: the perturbation with its table; None for the clean cell.
     """
+    model, dataset, perturbation, dose, *numbers = astuple(cell)
     facts: dict[str, object] = {
-        "cell": [cell.model, cell.dataset, cell.perturbation, repr(float(cell.prob)), cell.seed],
+        cell.kind: [model, dataset, perturbation, repr(float(dose)), *numbers],
         "examples": examples,
         "predictor": predictor,
         "scoring": SCORING_VERSION,
@@ -137,8 +199,26 @@ def fingerprint(cell: Cell, *, examples: str, predictor: str, fields: str, loade
 
 
 def format_prob(prob: float) -> str:
-    """Return the one spelling of a prob as a param: params compare as text."""
+    """Return the one spelling of a prob or degree as a param: params compare as text."""
     return f"{prob:.6g}"
+
+
+def cell_params(cell: Measurement) -> dict[str, str]:
+    """Return the params that name a measurement, its dose as `format_prob` spells it."""
+    values = asdict(cell)
+    return {name: format_prob(value) if isinstance(value, float) else str(value) for name, value in values.items()}
+
+
+def cell_title(cell: Measurement) -> str:
+    """Return what a measurement of a model on a data set is called: `space prob 0.3 seed 13`."""
+    if cell.perturbation == CLEAN:
+        return CLEAN
+    _, _, perturbation, *rest = cell_params(cell).items()
+    return " ".join([perturbation[1], *(f"{name} {value}" for name, value in rest)])
+
+
+def _seed_faults(seeds: Sequence[int]) -> list[str]:
+    return [f"seed {s} is negative" for s in seeds if s < 0]
 
 
 def _table_faults(name: str, path: Path) -> list[str]:

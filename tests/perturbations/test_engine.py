@@ -1,15 +1,25 @@
 """crt.perturbations: what holds for every entry of PERTURBATIONS, whatever the text."""
 
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import PROPERTY, WORDS, examples, inputs, loaded, pairs, probs, seeds, texts
+from strategies import PROPERTY, WORDS, degrees, examples, inputs, loaded, pairs, probs, samples, seeds, texts
 
 from crt.perturbations import PERTURBATIONS
-from crt.perturbations.engine import FIELDS, choose, find_sites, perturb, perturb_all
+from crt.perturbations.engine import (
+    FIELDS,
+    choose,
+    choose_to_degree,
+    find_sites,
+    perturb,
+    perturb_all,
+    perturb_to_degree,
+)
 from crt.randomness import base, uniforms
 from crt.records import Example, Perturbed, Site
 from crt.resources import load_table
@@ -21,6 +31,12 @@ with_table = pytest.mark.parametrize("name", [name for name in PERTURBATIONS if 
 def run(name, rows, *, prob, seed, fields="both"):
     """Perturb examples with a perturbation of the table."""
     return list(perturb_all(find_sites(rows, loaded(name).find, fields=fields), name=name, prob=prob, seed=seed))
+
+
+def run_to(degree, name, rows, *, seed, sample=0, fields="both"):
+    """Perturb examples to a degree with a perturbation of the table."""
+    sites = find_sites(rows, loaded(name).find, fields=fields)
+    return list(perturb_to_degree(sites, name=name, degree=degree, seed=seed, sample=sample))
 
 
 def example(*fields, row=0):
@@ -311,3 +327,106 @@ def test_nothing_to_perturb(name):
 def test_edits_at_the_borders(sites, result):
     """Insertions at both ends, deletions, neighbours and swaps are made where they stand."""
     assert perturb(example("安全"), lambda _text: sites, name="x", prob=1.0, seed=1).input == (result,)
+
+
+# Degrees
+
+
+@every
+@PROPERTY
+@given(examples(), degrees, seeds, samples, st.sampled_from(sorted(FIELDS)))
+def test_a_degree_is_a_count_of_edits(name, rows, degree, seed, sample, fields):
+    """An example gets ceil(degree x characters of the perturbed fields) edits, or all it has sites for."""
+    for row, result in zip(rows, run_to(degree, name, rows, seed=seed, sample=sample, fields=fields), strict=True):
+        characters = sum(len(text) for field, text in enumerate(row.input) if field in FIELDS[fields])
+        assert len(result.edits) == min(ceil(Fraction(str(degree)) * characters), result.sites)
+        assert {edit.field for edit in result.edits} <= set(FIELDS[fields])
+
+
+@every
+@PROPERTY
+@given(examples(), degrees, degrees, seeds, samples)
+def test_edits_grow_with_the_degree(name, rows, one, other, seed, sample):
+    """The edits of a sample at a lower degree are a subset of those at a higher one, options included."""
+    few, more = (run_to(degree, name, rows, seed=seed, sample=sample) for degree in sorted((one, other)))
+    assert all(set(less.edits) <= set(result.edits) for less, result in zip(few, more, strict=True))
+
+
+@every
+@PROPERTY
+@given(examples(), degrees, seeds, samples)
+def test_the_edits_of_a_degree_give_the_text(name, rows, degree, seed, sample):
+    """Each edit stands at a site and has one of its options; made from the last to the first they give the result."""
+    for row, result in zip(rows, run_to(degree, name, rows, seed=seed, sample=sample), strict=True):
+        fields, sites = list(row.input), [{s[:2]: s for s in loaded(name).find(text)} for text in row.input]
+        assert list(result.edits) == sorted(result.edits, key=lambda edit: (edit.field, edit.start))
+        for edit in reversed(result.edits):
+            assert edit.new in sites[edit.field][edit.start, edit.end].options
+            text = fields[edit.field]
+            fields[edit.field] = text[: edit.start] + edit.new + text[edit.end :]
+        assert result.input == tuple(fields)
+
+
+@every
+@PROPERTY
+@given(examples(), degrees, seeds, st.lists(samples, min_size=5, max_size=5), st.data())
+def test_samples_of_other_examples_change_nothing(name, rows, degree, seed, chosen, data):
+    """An example gets the same edits in any order, in any subset and alone, whichever samples the others are."""
+    expected = run_to(degree, name, rows, seed=seed, sample=chosen[: len(rows)])
+    for row in data.draw(st.permutations(range(len(rows)))):
+        assert run_to(degree, name, [rows[row]], seed=seed, sample=chosen[row]) == [expected[row]]
+
+
+@pytest.mark.parametrize(
+    ("characters", "degree", "edits"),
+    [(100, 0.07, 7), (3, 0.1, 1), (10, 0.3, 3), (11, 0.3, 4), (1, 0.05, 1), (20, 0.6, 12), (5, 1.0, 5), (5, 0.0, 0)],
+)
+def test_degrees_by_hand(characters, degree, edits):
+    """A part of an edit is a whole one, an error of floating point is none: 0.07 * 100 asks for 7 edits, not 8."""
+    sites = find_sites(
+        [example("字" * characters)], lambda text: tuple(Site(at, at, ("x",)) for at in range(len(text)))
+    )
+    assert perturb_to_degree(sites, name="x", degree=degree, seed=1, sample=0).edits.tolist() == [edits]
+
+
+def test_the_fields_of_a_pair_share_a_degree():
+    """The sites of both fields are ranked together: half of 40 characters are 20 edits, wherever they fall."""
+    sites = find_sites([example("字" * 30, "字" * 10)], characters("甲"))
+    per_field = [
+        [sum(edit.field == field for edit in result.edits) for field in (0, 1)]
+        for result in (perturb_to_degree(sites, name="x", degree=0.5, seed=1, sample=k)[0] for k in range(50))
+    ]
+    assert {first + second for first, second in per_field} == {20}
+    assert len({first for first, _ in per_field}) > 1
+
+
+def test_the_key_of_a_degree_is_the_documented_one():
+    """The sites of the smallest draws of (seed, perturbation, example, field, sample) are edited."""
+    sites = find_sites([example("字" * 1000)], characters("甲", "乙"))
+    draws = uniforms(base(13, "x", "task/test/0", 0, 4), np.arange(1000))
+    taken, ranks = choose_to_degree(sites, name="x", degree=0.3, seed=13, sample=[4])
+    assert taken.tolist() == sorted(np.argsort(draws)[:300].tolist())
+    picks = uniforms(base(13, "x", "task/test/0", 0, 4), taken, stream=1)
+    assert ranks.tolist() == (picks >= 2 / 3).astype(int).tolist()
+
+
+def test_samples_draw_independently():
+    """Two samples, and a sample and the draw of the grid, share about a quarter of the places at half of them."""
+    sites = find_sites([example("字" * 4000)], characters("甲"))
+
+    def taken(sample):
+        return set(choose_to_degree(sites, name="x", degree=0.5, seed=13, sample=[sample])[0].tolist())
+
+    grid = set(choose(sites, name="x", prob=0.5, seed=13)[0].tolist())
+    for one, other in ((taken(0), taken(1)), (taken(0), grid)):
+        assert abs(len(one & other) - 1000) <= 4 * 750**0.5
+
+
+@every
+def test_nothing_to_perturb_to_a_degree(name):
+    """No examples, empty texts and texts without a site come back as they are, also among others."""
+    assert run_to(0.5, name, [], seed=1) == []
+    rows = [example(""), example("", "", row=1), example("OK 2018 👍🏽\0\ud800", row=2)]
+    expected = [Perturbed(row.input, (), 0) for row in rows]
+    assert run_to(0.5, name, rows, seed=1) == expected
+    assert run_to(0.5, name, [*rows, example("我很喜欢这个电影", row=3)], seed=1)[:3] == expected

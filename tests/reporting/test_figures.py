@@ -14,9 +14,11 @@ from crt.reporting import drawing
 from crt.reporting.drawing import inline
 from crt.reporting.figures import (
     COLUMN,
+    CURVES,
     FIGURES,
     HEAT_MAP,
     PAGE,
+    degree_curves,
     dose_curves,
     dose_panels,
     group_bars,
@@ -99,6 +101,26 @@ def test_draws_what_there_is(tmp_path, table):
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == list(PERTURBATIONS)
     assert len(panels(figure)) == len(table[["model", "dataset"]].drop_duplicates())
+
+
+def test_curves_over_the_degree():
+    """Each perturbation has a panel; its curves begin at the clean accuracy and stand where the edits were made."""
+    rows = [
+        {"perturbation": name, "degree": degree, "realised_degree": reached, "clean_acc": 0.9}
+        | {"average_case": 0.8, "worst_case": 0.5 - degree, "worst_case_surviving": 0.4 - degree}
+        for name, made in (("space", (0.1, 0.3)), ("synonym", (0.05, 0.06)))
+        for degree, reached in zip((0.1, 0.3), made, strict=True)
+    ]
+    figure = degree_curves(pd.DataFrame(rows), "t")
+    space, synonym = panels(figure)
+    assert [axes.get_title() for axes in (space, synonym)] == ["space", "synonym"]
+    average, worst, survived = space.lines
+    assert average.get_xydata() == pytest.approx(np.array([[0, 90], [10, 80], [30, 80]]))
+    assert worst.get_ydata() == pytest.approx(np.array([90, 40, 20]))
+    assert survived.get_ydata() == pytest.approx(np.array([90, 30, 10]))
+    assert synonym.lines[0].get_xdata() == pytest.approx(np.array([0, 5, 6]))
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(CURVES.values())
 
 
 def test_bars_of_groups():

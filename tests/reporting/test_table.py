@@ -19,6 +19,7 @@ from crt.reporting.table import (
     SEEDS,
     TRAIN_SEEDS,
     detail_table,
+    dose_area,
     headline,
     mean_std,
     paper_table,
@@ -278,6 +279,55 @@ def test_paper_table_without_perturbed_cells():
     assert table.csv().empty
     assert table.markdown()
     assert table.latex()
+
+
+# the area under the curve
+
+
+def test_dose_area_by_hand():
+    """From 0.9 at prob 0: (0.9 + 0.7) / 2 * 0.1 + (0.7 + 0.5) / 2 * 0.2 = 0.2, divided by 0.3."""
+    cells = frame(cell(prob=0.3, perturbed_acc=0.5), cell(prob=0.1, perturbed_acc=0.7), clean_cell(perturbed_acc=None))
+    (row,) = dose_area(cells).to_dict("records")
+    keys = ("model", "dataset", "perturbation", "probs", "over", "n", "area_n")
+    assert [row[key] for key in keys] == ["m", "d", "space", "0.1,0.3", SEEDS, 1, 1]
+    assert row["area_mean"] == pytest.approx(0.2 / 0.3)
+    assert row["area_mean_std"] == "0.6667"
+    assert pd.isna(row["area_std"])
+
+
+def test_dose_area_of_a_flat_curve():
+    """A model that loses nothing has its clean accuracy as its area, whatever the probs; a prob of 0 changes nothing."""
+    cells = frame(*(cell(prob=prob, perturbed_acc=0.9) for prob in (0.0, 0.05, 0.3, 1.0)))
+    assert dose_area(cells)["area_mean"].tolist() == pytest.approx([0.9])
+
+
+def test_dose_area_over_seeds():
+    """Over training seeds with the perturbation seeds averaged within each; each has a clean accuracy of its own."""
+    drops = {"1": (0.8, (0.6, 0.8)), "2": (0.4, (0.4, 0.4))}
+    cells = frame(
+        *(
+            cell(seed=seed, train_seed=train, clean_acc=clean, perturbed_acc=value)
+            for train, (clean, values) in drops.items()
+            for seed, value in enumerate(values)
+        )
+    )
+    (row,) = dose_area(cells).to_dict("records")
+    assert (row["over"], row["n"], row["area_n"]) == (TRAIN_SEEDS, 2, 2)
+    assert row["area_mean"] == pytest.approx((0.75 + 0.4) / 2)
+    assert row["area_std"] == pytest.approx(stdev([0.75, 0.4]))
+
+
+def test_dose_area_of_a_seed_that_lacks_a_prob():
+    """A curve with a hole has no area: the seed counts in n and not in area_n."""
+    cells = frame(*(cell(prob=p, seed=s, perturbed_acc=0.5) for p, s in ((0.1, 1), (0.3, 1), (0.3, 2))))
+    (row,) = dose_area(cells).to_dict("records")
+    assert (row["n"], row["area_n"]) == (2, 1)
+    assert row["area_mean"] == pytest.approx((0.07 + 0.1) / 0.3)
+
+
+def test_dose_area_without_a_dose():
+    """Clean cells, and cells at prob 0 alone, have no area and no row."""
+    assert dose_area(frame(clean_cell(), cell(prob=0.0, perturbed_acc=0.9))).empty
 
 
 # markup

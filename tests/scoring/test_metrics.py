@@ -21,6 +21,7 @@ COLUMNS = (
 LABELS = ("negative", "neutral", "positive")
 COUNTS = {name for name in METRICS if name.startswith("num_")}
 SIGNED = {"acc_drop", "macro_f1_drop", "unk_rate_increase"}
+BOTTOMLESS = {"relative_drop"}
 UNBOUNDED = {"robustness_score", "mean_char_change_ratio", "mean_resource_hits_per_example"}
 
 
@@ -90,10 +91,12 @@ COMMON = """
     num_examples 5   num_changed 4   changed_rate 4/5   mean_char_change_ratio 3/5
     num_clean_correct 4   num_attack_eval 3   attack_success_rate 2/3
     site_rate 1   edit_rate 7/15   unk_rate_increase 114/870   changed_acc 2/4   truncated_rate 2/5
+    relative_drop 1/4   attack_success_rate_of_clean_correct 2/4   label_changed_rate_of_all 3/5
 """
 """By hand. Clean: F1 of label 0 is 2*3/(3+3) = 1, of label 1 is 2*1/(2+1) = 2/3; label 2 is not in gold, so the mean is
 5/6. Perturbed: label 0 has 2*2/(3+2) = 4/5, label 1 has 2*1/(2+2) = 1/2, together 13/20. Changes per character: 3/10,
-1/5, 6/4, 1/1, 0: 3 over 5 examples. Unknown: 6/30 of the perturbed tokens, 2/29 of the clean ones; the difference is 114/870."""
+1/5, 6/4, 1/1, 0: 3 over 5 examples. Unknown: 6/30 of the perturbed tokens, 2/29 of the clean ones; the difference is 114/870.
+Of the four that are right when clean, two are wrong now; three of five get another label, one of them the right one."""
 
 CASES = {
     "no examples": ((), True, "num_examples 0 num_changed 0 num_resource_hits 0 num_clean_correct 0 num_attack_eval 0"),
@@ -103,7 +106,8 @@ CASES = {
         """clean_acc 1 perturbed_acc 1 acc_drop 0 robustness_score 1 clean_macro_f1 1 perturbed_macro_f1 1
         macro_f1_drop 0 num_examples 2 num_changed 2 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 4
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 2 num_attack_eval 2
-        attack_success_rate 0 site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 1 truncated_rate 0""",
+        attack_success_rate 0 site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 1 truncated_rate 0
+        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0""",
     ),
     "nothing to edit, nothing changed": (
         (Row(0, 0, 0, **UNTOUCHED), Row(1, 0, 0, **UNTOUCHED)),
@@ -111,7 +115,8 @@ CASES = {
         """clean_acc 1/2 perturbed_acc 1/2 acc_drop 0 robustness_score 1 clean_macro_f1 1/3 perturbed_macro_f1 1/3
         macro_f1_drop 0 num_examples 2 num_changed 0 changed_rate 0 mean_char_change_ratio 0 num_resource_hits 0
         resource_coverage_rate 0 mean_resource_hits_per_example 0 num_clean_correct 1 num_attack_eval 0
-        site_rate 0 unk_rate_increase 0 truncated_rate 0""",
+        site_rate 0 unk_rate_increase 0 truncated_rate 0
+        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0""",
     ),
     "right when clean, all wrong when perturbed": (
         (Row(0, 0, 1), Row(1, 1, 0)),
@@ -119,7 +124,8 @@ CASES = {
         """clean_acc 1 perturbed_acc 0 acc_drop 1 robustness_score 0 clean_macro_f1 1 perturbed_macro_f1 0
         macro_f1_drop 1 num_examples 2 num_changed 2 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 4
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 2 num_attack_eval 2
-        attack_success_rate 1 site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 0 truncated_rate 0""",
+        attack_success_rate 1 site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 0 truncated_rate 0
+        relative_drop 1 attack_success_rate_of_clean_correct 1 label_changed_rate_of_all 1""",
     ),
     "clean accuracy 0: no robustness score, no attack": (
         (Row(0, 1, 0), Row(0, 2, 2)),
@@ -127,7 +133,8 @@ CASES = {
         """clean_acc 0 perturbed_acc 1/2 acc_drop -1/2 clean_macro_f1 0 perturbed_macro_f1 2/3 macro_f1_drop -2/3
         num_examples 2 num_changed 2 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 4
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 0 num_attack_eval 0
-        site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 1/2 truncated_rate 0""",
+        site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 1/2 truncated_rate 0
+        label_changed_rate_of_all 1/2""",
     ),
     "no tokenizer: no unknown tokens to speak of": (
         (Row(0, 0, 0, tokens=(0, 0)),),
@@ -135,7 +142,8 @@ CASES = {
         """clean_acc 1 perturbed_acc 1 acc_drop 0 robustness_score 1 clean_macro_f1 1 perturbed_macro_f1 1
         macro_f1_drop 0 num_examples 1 num_changed 1 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 2
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 1 num_attack_eval 1
-        attack_success_rate 0 site_rate 1 edit_rate 1/2 changed_acc 1 truncated_rate 0""",
+        attack_success_rate 0 site_rate 1 edit_rate 1/2 changed_acc 1 truncated_rate 0
+        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0""",
     ),
     "an empty text counts as unchanged": (
         (Row(2, 2, 2, **UNTOUCHED, length=0, tokens=(0, 0)), Row(2, 2, 0, distance=2, tokens=(4, 4), unknown=(0, 1))),
@@ -143,7 +151,8 @@ CASES = {
         """clean_acc 1 perturbed_acc 1/2 acc_drop 1/2 robustness_score 1/2 clean_macro_f1 1 perturbed_macro_f1 2/3
         macro_f1_drop 1/3 num_examples 2 num_changed 1 changed_rate 1/2 mean_char_change_ratio 1/4 num_resource_hits 2
         resource_coverage_rate 1/2 mean_resource_hits_per_example 1 num_clean_correct 2 num_attack_eval 1
-        attack_success_rate 1 site_rate 1/2 edit_rate 1/2 unk_rate_increase 1/4 changed_acc 0 truncated_rate 0""",
+        attack_success_rate 1 site_rate 1/2 edit_rate 1/2 unk_rate_increase 1/4 changed_acc 0 truncated_rate 0
+        relative_drop 1/2 attack_success_rate_of_clean_correct 1/2 label_changed_rate_of_all 1/2""",
     ),
     "several classes, with a table": (
         ORDINARY,
@@ -228,12 +237,16 @@ def test_macro_f1_is_that_of_scikit_learn(pairs):
 @PROPERTY
 @given(st.lists(rows(), max_size=12), st.booleans())
 def test_ranges(examples, from_table):
-    """Shares lie in 0..1, differences of shares in -1..1, counts are whole numbers; all are finite floats."""
+    """Shares lie in 0..1, differences of shares in -1..1, counts are whole numbers; all are finite floats.
+
+    A drop as a share of the clean accuracy has no lower bound: the model may get many times better.
+    """
     values = score(outcome(*examples, from_table=from_table))
     for name, value in values.items():
         assert type(value) is float
         assert np.isfinite(value)
-        assert (-1.0 if name in SIGNED else 0.0) <= value, name
+        if name not in BOTTOMLESS:
+            assert (-1.0 if name in SIGNED else 0.0) <= value, name
         if name in COUNTS:
             assert value.is_integer(), name
         elif name not in UNBOUNDED:
@@ -248,10 +261,24 @@ def test_unchanged_text(examples):
     """Where no text changed there is no drop, no attack and so no success rate."""
     values = score(outcome(*examples))
     zero = {"acc_drop", "macro_f1_drop", "num_changed", "changed_rate", "mean_char_change_ratio", "num_attack_eval"}
+    zero |= {"label_changed_rate_of_all"}
     assert {name: values[name] for name in zero} == dict.fromkeys(zero, 0.0)
     assert values.get("unk_rate_increase", 0.0) == 0.0
     assert values.get("robustness_score", 1.0) == 1.0
+    assert values.get("relative_drop", 0.0) == values.get("attack_success_rate_of_clean_correct", 0.0) == 0.0
     assert not {"attack_success_rate", "changed_acc"} & set(values)
+
+
+@PROPERTY
+@given(st.lists(rows(), min_size=1, max_size=12))
+def test_success_by_denominator(examples):
+    """Over more examples the same successes are a smaller share; an attack that succeeds changes the label."""
+    values = score(outcome(*examples))
+    if "attack_success_rate" in values:
+        successes = values["attack_success_rate"] * values["num_attack_eval"]
+        of_correct = values["attack_success_rate_of_clean_correct"] * values["num_clean_correct"]
+        assert of_correct == pytest.approx(successes, abs=1e-9)
+        assert values["label_changed_rate_of_all"] * len(examples) >= successes - 1e-9
 
 
 @PROPERTY

@@ -210,6 +210,11 @@ def test_compare_reads_what_was_stored(measure, tiny_checkpoint, tmp_path):
             found = compare.publish(tracker, compare.select(cells), tmp_path / "out", figures=False)
     assert experiments == ("Default",)
     assert {row[1] for row in found.tables[0].rows} == {"rule", "tiny"}
+    areas = pd.read_csv(tmp_path / "out" / "dose_area.csv")
+    assert areas[["model", "perturbation"]].to_numpy().tolist() == [
+        [model, perturbation] for model in ("rule", "tiny") for perturbation in ("homophone", "space")
+    ]
+    assert areas["area_mean"].between(0, 1).all()
     summaries = mlflow.search_runs(filter_string="tags.`crt.kind` = 'summary'")
     assert sorted(summaries["tags.mlflow.runName"]) == ["rule on tnews", "tiny on tnews"]
     assert summaries["tags.mlflow.note.content"].str.contains(r"\| tnews \|").all()

@@ -274,3 +274,22 @@ def test_studies_on_other_texts_are_left_out(caplog):
         kept = compare.select_studies(runs)
     assert kept[["kind", "model"]].to_numpy().tolist() == [["behaviour", "b"], ["heuristics", "a"]]
     assert "behaviour of a on d was measured on other texts" in caplog.text
+
+
+def test_studies_measured_in_another_way_are_left_out(caplog):
+    """Every digest must agree with the newest run that has it; one that a run lacks is no disagreement."""
+    run = {"kind": "worst_case", "dataset": "d", "data_digest": "1"}
+    runs = pd.DataFrame(
+        [
+            run | {"model": "a", "protocol_digest": "p", "shape_digest": "old"},
+            run | {"model": "b", "protocol_digest": "q", "shape_digest": "new"},
+            run | {"model": "c", "protocol_digest": "p", "shape_digest": "new"},
+            run | {"model": "d", "protocol_digest": "p", "space_digest": "x"},
+        ]
+    )
+    with caplog.at_level("INFO"):
+        assert compare.select_studies(runs)["model"].tolist() == ["c", "d"]
+    assert "worst_case of b on d was measured on other texts than the newest, or in another way (protocol_digest)" in (
+        caplog.text
+    )
+    assert "worst_case of a on d" in caplog.text

@@ -7,10 +7,20 @@ import pytest
 
 from crt.errors import GridError
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded, load
-from crt.records import CLEAN, Cell
+from crt.records import CLEAN, Cell, Degree
 from crt.resources import Table
 from crt.studies import grid as grid_module
-from crt.studies.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Columns, Grid, fingerprint, format_prob
+from crt.studies.grid import (
+    DEFAULT_PROBS,
+    DEFAULT_SEEDS,
+    Columns,
+    Degrees,
+    Grid,
+    cell_params,
+    cell_title,
+    fingerprint,
+    format_prob,
+)
 
 VALID = {"models": ("rule",), "datasets": ("tnews",)}
 
@@ -128,6 +138,48 @@ def test_cells():
     assert grid.cells("bert", "tnews", CLEAN) == (Cell("bert", "tnews", CLEAN, 0.0, 0),)
 
 
+DEGREE_FAULTS = {
+    "no degree": ({"degrees": ()}, ["the degree list is empty"]),
+    "a degree twice": ({"degrees": (0.1, 0.10)}, ["degree 0.1 is listed twice"]),
+    "degrees outside 0..1, and 0": (
+        {"degrees": (0.0, 1.0, 1.1, float("nan"))},
+        [f"degree {d} is outside 0..1, or 0: the clean texts are measured anyway" for d in ("0.0", "1.1", "nan")],
+    ),
+    "no samples, a negative seed": (
+        {"samples": 0, "seed": -1},
+        ["samples is 0; it must be at least 1", "seed -1 is negative"],
+    ),
+    "what a grid refuses too": ({"perturbations": ("xyz",)}, [f"unknown perturbation 'xyz'. {KNOWN}"]),
+}
+
+
+@pytest.mark.parametrize(("options", "faults"), DEGREE_FAULTS.values(), ids=DEGREE_FAULTS)
+def test_faults_of_degrees(options, faults):
+    """The degrees of a worst case are checked before anything is loaded, as a grid is."""
+    with pytest.raises(GridError) as caught:
+        Degrees(**VALID | options)
+    assert list(caught.value.faults) == faults
+
+
+def test_degrees():
+    """A perturbation has one measurement for each degree; the clean text has none of its own."""
+    scope = Degrees(**VALID, degrees=(0.1, 0.5), samples=3, seed=7)
+    assert scope.cells("bert", "tnews", "space") == tuple(
+        Degree("bert", "tnews", "space", degree, 7, 3) for degree in (0.1, 0.5)
+    )
+    assert scope.cells("bert", "tnews", CLEAN) == ()
+
+
+def test_names_of_measurements():
+    """The params that name a measurement are its fields as text; its title leaves model and data set out."""
+    degree = Degree("bert", "tnews", "space", 0.1 + 0.2, 1234567, 20)
+    names = {"model": "bert", "dataset": "tnews", "perturbation": "space"}
+    assert cell_params(degree) == {**names, "degree": "0.3", "seed": "1234567", "samples": "20"}
+    assert cell_params(Cell("bert", "tnews", "space", 1.0, 13)) == {**names, "prob": "1", "seed": "13"}
+    assert cell_title(degree) == "space degree 0.3 seed 1234567 samples 20"
+    assert cell_title(Cell("bert", "tnews", CLEAN, 0.0, 0)) == CLEAN
+
+
 CELL = Cell("bert", "tnews", "synonym", 0.15, 13)
 TABLE = Table("synonym", {"喜欢": ("喜爱",)}, "5" * 64, modified=False)
 SYNONYM = Loaded(PERTURBATIONS["synonym"], lambda _: (), TABLE)
@@ -145,6 +197,9 @@ DEPENDS = {
     "perturbation": {"cell": replace(CELL, perturbation="shape")},
     "prob": {"cell": replace(CELL, prob=0.1500001)},
     "seed": {"cell": replace(CELL, seed=42)},
+    "a degree in place of a prob": {"cell": Degree("bert", "tnews", "synonym", 0.15, 13, 20)},
+    "another degree": {"cell": Degree("bert", "tnews", "synonym", 0.3, 13, 20)},
+    "samples": {"cell": Degree("bert", "tnews", "synonym", 0.15, 13, 21)},
     "examples": {"examples": "f"},
     "predictor": {"predictor": "q"},
     "fields": {"fields": "first"},

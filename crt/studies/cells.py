@@ -1,0 +1,224 @@
+"""What the studies with runs of their own for each measurement share: what is stored is skipped, the rest is measured.
+
+The studies bring a description, a `Scope`, and a function that measures what is missing of one model on one data set.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Protocol
+
+from crt import SCORING_VERSION
+from crt.catalogue import Task
+from crt.errors import DataError, ModelError
+from crt.models import PredictOptions, Predictor, load_predictor
+from crt.models.processes import share
+from crt.perturbations import Loaded, load
+from crt.records import CLEAN, CellRecord, Input, ResolvedModel
+from crt.studies.grid import M, Scope, cell_title, fingerprint
+from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+log = logging.getLogger(__name__)
+
+
+class Tracker(Protocol):
+    """Where measurements are stored."""
+
+    def resolve(self, spec: str, task: Task) -> ResolvedModel:
+        """Turn a model spec into one that can be loaded; an empty spec is the best model of the task."""
+        ...
+
+    def finished(self, kind: str) -> frozenset[str]:
+        """Return the keys of the measurements of a kind that are stored whole."""
+        ...
+
+    def log_cell(self, record: CellRecord) -> None:
+        """Store a measurement; it counts as finished only when all of it is stored."""
+        ...
+
+
+class Silent:
+    """The tracker of the processes that do not log and are not asked."""
+
+    def resolve(self, spec: str, task: Task) -> ResolvedModel:  # noqa: ARG002
+        """Return the spec."""
+        return ResolvedModel(spec, spec)
+
+    def finished(self, kind: str) -> frozenset[str]:  # noqa: ARG002
+        """Return nothing."""
+        return frozenset()
+
+    def log_cell(self, record: CellRecord) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One model on one data set."""
+
+    task: Task
+    split: Split
+    digest: str
+    """Of the split."""
+    seen: frozenset[Input] | None
+    """Inputs of the training split; None where that is not at hand."""
+    predictor: Predictor
+    model: ResolvedModel
+    dataset: str
+    """The data set as it was asked for: a name or a path."""
+
+
+Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[CellRecord]]
+"""Yields the record of each measurement that is missing, by its key, in the order in which they are to be stored."""
+
+Tell = Callable[[Mapping[str, float]], str]
+"""Says in a few words what the metrics of a measurement are."""
+
+
+def run(
+    scope: Scope[M],
+    measure: Measure[M],
+    tell: Tell,
+    source: Source,
+    options: PredictOptions,
+    accelerator: "Accelerator",
+    tracker: Tracker,
+    *,
+    force: bool = False,
+) -> tuple[str, ...]:
+    """Measure everything in scope that is not stored yet; return the keys of all of it.
+
+    Args:
+        scope: what to measure.
+        measure: does it for one model on one data set; every process calls it.
+        tell: for the line that the user is shown of each measurement.
+        source: where the published data sets are read from.
+        options: how transformers predict.
+        accelerator: device and processes; every process must call this.
+        tracker: where measurements are stored; only that of the main process is used.
+        force: measure again what is stored.
+    """
+    loaded = [load(name, scope.tables.get(name)) for name in scope.perturbations]
+    finished = set() if force else set(share(accelerator, partial(tracker.finished, scope.kind)))
+    keys: list[str] = []
+    known: dict[tuple[str, int | None, str], str] = {}
+    for group in _groups(scope, source, options, accelerator, tracker):
+        predictor, dataset = group.predictor, group.task.name
+        other = known.setdefault((predictor.name, predictor.train_seed, dataset), predictor.fingerprint)
+        if other != predictor.fingerprint:
+            raise ModelError(
+                f"two models on {dataset} are both called {predictor.name} and have the same training seed: "
+                "a table could not tell them apart; evaluate them into two experiments (--experiment-name)"
+            )
+        plan = {
+            cell: fingerprint(
+                cell,
+                examples=group.digest,
+                predictor=predictor.fingerprint,
+                fields=scope.fields,
+                loaded=perturbation,
+            )
+            for perturbation in (None, *loaded)
+            for cell in scope.cells(predictor.name, dataset, perturbation.perturbation.name if perturbation else CLEAN)
+        }
+        pending = {cell: key for cell, key in plan.items() if key not in finished}
+        keys += plan.values()
+        finished |= set(pending.values())
+        log.info(
+            "%s on %s: %d %ss, %d of them stored already",
+            predictor.name,
+            dataset,
+            len(plan),
+            scope.kind,
+            len(plan) - len(pending),
+        )
+        for number, record in enumerate(measure(group, loaded, pending) if pending else (), start=1):
+            if accelerator.is_main_process:
+                tracker.log_cell(record)
+                log.info(
+                    "[%d/%d] %s: %s", number, len(pending), cell_title(record.cell), tell(record.metrics),
+                )  # fmt: skip
+    return tuple(dict.fromkeys(keys))
+
+
+def _groups(
+    scope: Scope[M],
+    source: Source,
+    options: PredictOptions,
+    accelerator: "Accelerator",
+    tracker: Tracker,
+) -> Iterator[Group]:
+    """Yield every model on every data set; data and specs of all of them are looked at before the first is yielded."""
+    tasks, seen_in, models = {}, {}, {}
+    for dataset in scope.datasets:
+        task = scope.task(dataset)
+        if "train" in task.files:
+            task = replace(task, labels=labels_of(task, source))
+        check_split(task, scope.split or task.eval_split, source)
+        tasks[dataset], seen_in[dataset] = task, seen_in_training(task, source, scope.split or task.eval_split)
+        for spec in scope.models:
+            resolve = partial(tracker.resolve, spec, task)
+            models[dataset, spec] = share(accelerator, resolve)
+    for (dataset, _), model in models.items():
+        task = tasks[dataset]
+        predictor = load_predictor(model.spec, task, accelerator, options, source)
+        task = replace(task, labels=predictor.labels)
+        split, seen = load_split(task, scope.split or task.eval_split, source), seen_in[dataset]
+        if split.unlabelled:
+            log.info("%s: %d rows without a label are left out", task.name, split.unlabelled)
+        split = (_unseen(split, seen) if scope.exclude_seen else split).limited(scope.limit)
+        leaked = None if seen is None else sum(example.input in seen for example in split.examples)
+        if leaked:
+            log.info(
+                "%s: %d of %d evaluation inputs (%.1f %%) also stand in the training split (exclude_seen=true leaves "
+                "them out)", task.name, leaked, len(split.examples), 100 * leaked / len(split.examples),
+            )  # fmt: skip
+        elif seen is None:
+            log.info("%s: no training split at hand, so leakage from it is not known", task.name)
+        yield Group(task, split, split.digest(), seen, predictor, model, dataset)
+
+
+def _unseen(split: Split, seen: frozenset[Input] | None) -> Split:
+    if seen is None:
+        raise DataError(f"exclude_seen needs a training split to compare with, and {split.task} has none")
+    kept = split.where(lambda example: example.input not in seen)
+    log.info(
+        "%s: %d of %d evaluation inputs also stand in the training split and are left out", split.task,
+        len(split.examples) - len(kept.examples), len(split.examples),
+    )  # fmt: skip
+    if not kept.examples:
+        raise DataError(f"{split.task}: every input of '{split.name}' also stands in the training split")
+    return kept
+
+
+def params_of(group: Group, scope: Scope[M], loaded: Loaded | None) -> dict[str, str]:
+    """Return the params of a measurement beside its keys: what was measured, and with what.
+
+    Args:
+        group: the model and the data set.
+        scope: what is measured.
+        loaded: the perturbation; None for the clean inputs.
+    """
+    params = {
+        "split": group.split.name,
+        "data_digest": group.digest,
+        "unlabelled_rows": str(group.split.unlabelled),
+        "predictor": group.predictor.fingerprint,
+        "scoring_version": str(SCORING_VERSION),
+        "train_seed": "" if group.predictor.train_seed is None else str(group.predictor.train_seed),
+        "model_source": group.model.source,
+        "data_source": group.dataset,
+        "max_samples": str(scope.limit or ""),
+        "exclude_seen": str(scope.exclude_seen).lower(),
+        **group.predictor.settings,
+    }
+    if loaded is not None:
+        params["fields"] = scope.fields if len(group.task.fields) > 1 else "text"
+        params["table_sha256"] = loaded.table.sha256[:16] if loaded.table else ""
+        params["libraries"] = ", ".join(f"{name} {version(name)}" for name in loaded.perturbation.libraries)
+    return {name: value for name, value in params.items() if value}

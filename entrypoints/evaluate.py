@@ -1,5 +1,6 @@
 """Measure how much worse a model gets on perturbed input."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from entrypoints.door import (
     NUMBER,
     OUTPUT,
     PREDICT,
+    SHARD,
     TEXT,
     WHOLE,
     Listed,
@@ -49,6 +51,9 @@ from entrypoints.door import (
 @PREDICT
 @OUTPUT
 @option("force", bool, "false", "Measure cells again that are stored already.")
+@option(
+    "shard", SHARD, "", "Measure only the cells that fall to one of several workers, like 2/4; compare reads them all."
+)
 @option("smoke", bool, "false", "Preset: the rule classifier on the built-in rows of the data set.")
 @door
 def main(**o: Any) -> None:
@@ -82,8 +87,13 @@ def main(**o: Any) -> None:
     results.check_output(o["output_dir"])
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
     with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
-        keys = benchmark.run(grid, data, predict, accelerator, tracker or benchmark.Silent(), force=o["force"])
-        if tracker:
+        measure = partial(benchmark.run, force=o["force"], shard=o["shard"])
+        keys = measure(grid, data, predict, accelerator, tracker or benchmark.Silent())
+        if tracker and o["shard"]:
+            click.echo(
+                f"the files in {o['output_dir']} show shard {o['shard']} alone; for all: mlflow run . -e compare"
+            )
+        if tracker and keys:
             results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
             click.echo(f"tables and figures: {o['output_dir']}\ncompare models: mlflow run . -e compare")
 

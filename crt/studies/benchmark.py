@@ -17,7 +17,7 @@ from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import CLEAN, Cell, CellRecord, Input, ResolvedModel
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.studies.answers import Answers
-from crt.studies.grid import Grid, fingerprint
+from crt.studies.grid import Grid, Shard, fingerprint
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
 from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
 
@@ -82,8 +82,9 @@ def run(
     tracker: Tracker,
     *,
     force: bool = False,
+    shard: Shard | None = None,
 ) -> tuple[str, ...]:
-    """Measure every cell of the grid that is not stored yet; return the keys of all of them.
+    """Measure every cell of the grid, or of a shard of it, that is not stored yet; return the keys of all of them.
 
     Args:
         grid: what to measure.
@@ -92,6 +93,7 @@ def run(
         accelerator: device and processes; every process must call this.
         tracker: where cells are stored; only that of the main process is used.
         force: measure the stored cells again.
+        shard: leave the other cells to other workers.
     """
     loaded = [load(name, grid.tables.get(name)) for name in grid.perturbations]
     finished = set() if force else set(share(accelerator, tracker.finished))
@@ -116,6 +118,9 @@ def run(
             for perturbation in (None, *loaded)
             for cell in grid.cells(predictor.name, dataset, perturbation.perturbation.name if perturbation else CLEAN)
         }
+        if shard is not None:
+            whole, plan = len(plan), {cell: key for cell, key in plan.items() if shard.holds(key)}
+            log.info("shard %s holds %d of %d cells", shard, len(plan), whole)
         pending = {cell: key for cell, key in plan.items() if key not in finished}
         keys += plan.values()
         finished |= set(pending.values())

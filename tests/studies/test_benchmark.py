@@ -16,7 +16,7 @@ from crt.records import CLEAN, Prediction
 from crt.reporting.table import detail_table
 from crt.studies import benchmark, compare, results
 from crt.studies.answers import Answers
-from crt.studies.grid import Grid
+from crt.studies.grid import Grid, Shard
 from crt.tasks import Source
 from crt.tracking import MlflowTracker, open_run, read_stored
 
@@ -28,10 +28,10 @@ SMALL = {"perturbations": ("homophone", "space"), "probs": (0.05, 0.3), "seeds":
 def measure(store, accelerator):
     """Measure a grid on the sample rows; returns the keys and the cells as they are stored."""
 
-    def run(models=("rule",), datasets=("tnews",), *, force=False, **changes):
+    def run(models=("rule",), datasets=("tnews",), *, force=False, shard=None, **changes):
         grid = Grid(models=models, datasets=datasets, **{**SMALL, **changes})
         with open_run("grid", "test", {}) as tracker:
-            keys = benchmark.run(grid, Source(SAMPLES), OPTIONS, accelerator, tracker, force=force)
+            keys = benchmark.run(grid, Source(SAMPLES), OPTIONS, accelerator, tracker, force=force, shard=shard)
             return keys, tracker.cells(keys)
 
     return run
@@ -113,6 +113,15 @@ def test_a_killed_grid_is_finished_by_a_rerun(measure, monkeypatch):
     pd.testing.assert_frame_equal(detail_table(resumed), detail_table(unbroken))
     finished = mlflow.search_runs(filter_string="tags.`crt.kind` = 'cell' and attributes.status = 'FINISHED'")
     assert len(finished) == 2 * 9
+
+
+def test_shards_share_out_the_cells(measure):
+    """Each shard measures its own cells alone, and all together give the whole table, no cell twice."""
+    shards = [measure(shard=Shard(number, 4))[0] for number in range(1, 5)]
+    assert count_cells() == 9
+    keys, cells = measure()
+    assert sorted(key for shard in shards for key in shard) == sorted(keys)
+    assert count_cells() == len(cells) == 9
 
 
 def test_a_transformer_is_measured(measure, tiny_checkpoint):

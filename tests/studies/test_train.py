@@ -47,9 +47,10 @@ def test_a_resumed_run_has_the_whole_curve_once(trained):
             raise KeyboardInterrupt
         log_metrics(self, metrics, step)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MlflowTracker, "log_metrics", dies)
-        trained(resume=True)
+        with pytest.raises(KeyboardInterrupt):
+            trained(resume=True)
     assert list(train.STATES.iterdir())
     resumed, second = trained(resume=True)
     assert not list(train.STATES.iterdir())
@@ -62,8 +63,9 @@ def test_a_training_that_could_not_be_registered_is_not_lost(trained, monkeypatc
     """When the registry fails after the last epoch, `resume` registers the model without a step of training."""
     from crt import registry
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(OSError, match="went away"):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "register", lambda *_, **__: (_ for _ in ()).throw(OSError("the server went away")))
-        trained()
+        with pytest.raises(OSError, match="went away"):
+            trained()
     monkeypatch.setattr("crt.models.loop.Loop.step", lambda *_: pytest.fail("a step was made again"))
     assert trained(resume=True)[1] == "crt-chnsenticorp/1"

@@ -1,4 +1,4 @@
-"""MLflow as a store of runs; with `registry` the only module that imports it.
+"""MLflow as a store of runs; with `registry` and `store` the only module that imports it.
 
 A cell is created late, filled by one batch, and marked FINISHED last; only FINISHED cells count. So a killed process
 leaves at most one cell that does not count, and a rerun does what is missing.
@@ -28,6 +28,7 @@ from crt import registry
 from crt.catalogue import Task
 from crt.errors import CrtError, TrackingError
 from crt.records import RULE, CellRecord, ResolvedModel
+from crt.store import HOST, close_dead, first_contact, process_tags, store_error, without_password
 from crt.studies.grid import format_prob
 
 log = logging.getLogger(__name__)
@@ -35,14 +36,13 @@ log = logging.getLogger(__name__)
 KIND, KEY = "crt.kind", "crt.cell_key"
 CELLS = f"tags.`{KIND}` = 'cell' and attributes.status = 'FINISHED'"
 """The cells that count."""
+RUNNING = f"tags.`{HOST}` = '{platform.node()}' and attributes.status = 'RUNNING'"
+"""Runs that a process of this host works on, or worked on when it died."""
 PAGE = 5000
 """Runs asked for in one call."""
 NOTE = 7900
 """Characters of a note: MLflow cuts longer ones in the middle of a line."""
 EXAMPLES, OUTCOMES = "examples.jsonl", "outcomes.csv"
-
-os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
 
 @contextmanager
@@ -59,16 +59,20 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
     """
     run_id = os.environ.get("MLFLOW_RUN_ID")
     try:
-        if run_id is None and "MLFLOW_EXPERIMENT_ID" not in os.environ:
-            mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default")
-        run = mlflow.start_run(run_name=None if run_id else name, tags={KIND: kind, **_host_tags()})
+        with first_contact():
+            if run_id is None and "MLFLOW_EXPERIMENT_ID" not in os.environ:
+                mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default")
+            run = mlflow.start_run(run_name=None if run_id else name, tags={KIND: kind, **_host_tags()})
     except Exception as error:  # the stores raise whatever their drivers raise
-        raise _store_error(error) from error
+        raise store_error(error) from error
     tracker = MlflowTracker(run.info.run_id, run.info.experiment_id)
     status = "FAILED"
     try:
         # the UI then opens the experiment on its runs, not on the pages for language model applications
         tracker.client.set_experiment_tag(tracker.experiment_id, "mlflow.experimentKind", "custom_model_development")
+        left = close_dead(tracker.client, _search(tracker.client, [tracker.experiment_id], RUNNING))
+        if left:
+            log.info("%d runs of processes that died are closed as KILLED", left)
         if run_id:
             mlflow.set_tag("mlflow.runName", name)
         tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
@@ -87,7 +91,7 @@ class MlflowTracker:
         """Take the run that everything belongs to."""
         self.run_id, self.experiment_id = run_id, experiment_id
         self.client = mlflow.MlflowClient()
-        self._tags = {key: str(value) for key, value in resolve_tags().items()}
+        self._tags = {key: str(value) for key, value in resolve_tags().items()} | process_tags()
 
     def finished(self) -> frozenset[str]:
         """Return the keys of the cells of this experiment that ended FINISHED."""
@@ -282,6 +286,8 @@ def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
     """
     client = mlflow.MlflowClient()
     try:
+        with first_contact():
+            client.search_experiments(max_results=1)
         if experiments:
             found = {name: client.get_experiment_by_name(name) for name in experiments}
         else:
@@ -299,7 +305,7 @@ def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
     except CrtError:
         raise
     except Exception as error:  # the stores raise whatever their drivers raise
-        raise _store_error(error) from error
+        raise store_error(error) from error
     return Stored(cell_frame(runs), study_frame(others), tuple(found))
 
 
@@ -341,25 +347,12 @@ def _search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> 
 
 
 def _host_tags() -> dict[str, str]:
-    tags = {"crt.host": platform.node(), "crt.pid": str(os.getpid())}
+    tags = process_tags()
     if shutil.which("git"):
         status = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, check=False)
         if status.returncode == 0:
             tags["crt.git_dirty"] = str(bool(status.stdout.strip())).lower()
     return tags
-
-
-def _store_error(error: Exception) -> TrackingError:
-    cause = " ".join(str(error).split())[:300]
-    return TrackingError(
-        f"the tracking store {without_password(mlflow.get_tracking_uri())} cannot be used ({type(error).__name__}: {cause}); "
-        "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
-    )
-
-
-def without_password(uri: str) -> str:
-    """Return the address of a store as it may be shown."""
-    return re.sub(r"(://[^:/@]+):[^@/]+@", r"\1:***@", uri)
 
 
 def _now() -> int:

@@ -56,7 +56,10 @@ LAYERS = {
         ("crt.models.",), "ground reading values models", "numpy torch transformers accelerate safetensors requests"
     ),
     "tracking": Layer(
-        ("crt.registry", "crt.tracking"), "ground reading values tracking", "mlflow pandas", "transformers"
+        ("crt.registry", "crt.store", "crt.tracking"),
+        "ground reading values tracking",
+        "mlflow pandas sqlalchemy",
+        "transformers",
     ),
     "figures": Layer(("crt.reporting.figures", "crt.reporting.page"), "ground values", "matplotlib numpy pandas"),
     "studies": Layer(
@@ -163,7 +166,7 @@ def test_imports_of_others(module):
 
 
 HOMES = {
-    "mlflow": ("crt.tracking", "crt.registry"),
+    "mlflow": ("crt.tracking", "crt.registry", "crt.store"),
     "matplotlib": ("crt.reporting.figures",),
     "click": ("entrypoints.",),
 }
@@ -171,7 +174,7 @@ HOMES = {
 
 @pytest.mark.parametrize(("distribution", "homes"), HOMES.items())
 def test_few_homes(distribution, homes):
-    """MLflow is imported in tracking and registry alone, matplotlib in figures, click in the entry points."""
+    """MLflow is imported in tracking, registry and store alone, matplotlib in figures, click in the entry points."""
     users = {module for module in SOURCES for name, _ in imports(module) if name.partition(".")[0] == distribution}
     assert users
     assert all(module in homes or module.startswith(tuple(h for h in homes if h.endswith("."))) for module in users), (

@@ -5,21 +5,25 @@ not answer is asked again by MLflow's client, 7 times over about 2 minutes (`MLF
 of one host that meet a fresh database go in one after the other.
 """
 
+import logging
 import os
 import platform
 import re
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import mlflow
+from mlflow.exceptions import MlflowException
 from sqlalchemy import Engine, event
 
 from crt.errors import TrackingError
+
+log = logging.getLogger(__name__)
 
 PATIENCE = 300
 """Seconds that a locked SQLite database is waited for; MLflow's own 20 are less than a slow backup takes."""
@@ -65,6 +69,18 @@ def first_contact() -> Iterator[None]:
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def twice(call: Callable[[], object]) -> None:
+    """Do something in the store, and do it once more if that fails.
+
+    MLflow's client repeats a request that got no answer, but not one whose answer broke off half way.
+    """
+    try:
+        call()
+    except MlflowException as error:
+        log.warning("the tracking store failed (%s): trying once more", " ".join(error.message.split())[:200])
+        call()
 
 
 def process_tags() -> dict[str, str]:

@@ -14,7 +14,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from crt import registry
 from crt.catalogue import Task
 from crt.errors import CrtError, TrackingError
 from crt.records import RULE, CellRecord, ResolvedModel
-from crt.store import HOST, close_dead, first_contact, process_tags, store_error, without_password
+from crt.store import HOST, close_dead, first_contact, process_tags, store_error, twice, without_password
 from crt.studies.grid import format_prob
 
 log = logging.getLogger(__name__)
@@ -99,10 +100,14 @@ class MlflowTracker:
 
     def log_cell(self, record: CellRecord) -> None:
         """Log one cell as a child run: params, metrics, examples and outcomes."""
-        cell, now = record.cell, _now()
+        cell = record.cell
         bad = {name: value for name, value in record.metrics.items() if not abs(value) < float("inf")}
         if bad:
             raise TrackingError(f"metrics of {cell} are no finite numbers: {bad}; nothing was logged")
+        twice(partial(self._log_cell, record))
+
+    def _log_cell(self, record: CellRecord) -> None:
+        cell, now = record.cell, _now()
         name = f"{cell.model} {cell.dataset} {cell.perturbation}"
         if cell.prob or cell.seed:
             name += f" {format_prob(cell.prob)} seed {cell.seed}"
@@ -130,7 +135,8 @@ class MlflowTracker:
                 pd.DataFrame(record.outcomes).to_csv(Path(folder) / OUTCOMES, index=False, lineterminator="\n")
                 self.client.log_artifacts(run_id, folder)
         except BaseException:
-            self.client.set_terminated(run_id, "FAILED")
+            with suppress(MlflowException):  # if the store is away, the next command closes the run
+                self.client.set_terminated(run_id, "FAILED")
             raise
         self.client.set_terminated(run_id, "FINISHED")
 
@@ -150,8 +156,7 @@ class MlflowTracker:
     def examples(self, run_id: str) -> list[dict[str, Any]]:
         """Return the example pairs of a stored cell."""
         with tempfile.TemporaryDirectory() as folder:
-            path = self.client.download_artifacts(run_id, EXAMPLES, folder)
-            text = Path(path).read_text(encoding="utf-8", errors="surrogatepass")
+            text = self._artifact(run_id, EXAMPLES, folder).read_text(encoding="utf-8", errors="surrogatepass")
         return [json.loads(line) for line in text.split("\n") if line]
 
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
@@ -174,8 +179,24 @@ class MlflowTracker:
     def table(self, run_id: str, name: str) -> pd.DataFrame:
         """Return a CSV artifact of a run; every cell is a text, as it stands there."""
         with tempfile.TemporaryDirectory() as folder:
-            path = self.client.download_artifacts(run_id, name, folder)
-            return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+            return pd.read_csv(
+                self._artifact(run_id, name, folder), dtype=str, keep_default_na=False, encoding="utf-8-sig"
+            )
+
+    def _artifact(self, run_id: str, name: str, folder: str) -> Path:
+        """Fetch an artifact of a run into a folder.
+
+        Raises:
+            TrackingError: it is not where the store says.
+        """
+        try:
+            return Path(self.client.download_artifacts(run_id, name, folder))
+        except (MlflowException, OSError) as error:
+            where = without_password(self.client.get_run(run_id).info.artifact_uri)
+            raise TrackingError(
+                f"{name} of run {run_id} is not in {where}, where the store says it is ({error}); if that folder was moved, "
+                "move it back or put a link to it there (ln -s NEW OLD); if it is lost, measure again with force=true"
+            ) from error
 
     def resolve(self, spec: str, task: Task) -> ResolvedModel:
         """Return the model that a spec stands for; an empty one is the best that is registered for the task, else `rule`.
@@ -201,16 +222,18 @@ class MlflowTracker:
         """Log params of the run; a value that was logged before stays."""
         present = self.client.get_run(self.run_id).data.params
         rows = [Param(key, str(value)) for key, value in params.items() if key not in present]
-        self.client.log_batch(self.run_id, params=rows)
+        twice(partial(self.client.log_batch, self.run_id, params=rows))
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Log metrics of the run."""
         now = _now()
-        self.client.log_batch(self.run_id, metrics=[Metric(key, value, now, step) for key, value in metrics.items()])
+        rows = [Metric(key, value, now, step) for key, value in metrics.items()]
+        twice(partial(self.client.log_batch, self.run_id, metrics=rows))
 
     def log_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags of the run."""
-        self.client.log_batch(self.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
+        rows = [RunTag(key, value) for key, value in tags.items()]
+        twice(partial(self.client.log_batch, self.run_id, tags=rows))
 
     def log_study(self, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
         """Log what a study beside the grid found; model and data set are tags too, since `mlflow run` logs its own params."""

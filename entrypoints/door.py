@@ -167,11 +167,19 @@ def door(command: Command) -> Command:
         try:
             command(**values)
         except CrtError as error:
-            if main:
+            if _must_say_why():
                 click.echo(f"error: {error}", err=True)
             sys.exit(1)
 
     return guarded
+
+
+def _must_say_why() -> bool:
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return True
+    from crt.models.processes import must_say_why
+
+    return must_say_why()
 
 
 def ui_command(tracker: "MlflowTracker") -> str:

@@ -16,7 +16,7 @@ from crt.perturbations import Loaded, load
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import CLEAN, Cell, CellRecord, Input, ResolvedModel
 from crt.scoring.metrics import CLEAN_METRICS, score
-from crt.studies.answers import Answers
+from crt.studies.answers import Answers, at_hand
 from crt.studies.grid import Grid, Shard, fingerprint
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
 from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
@@ -155,7 +155,7 @@ def _groups(
         tasks[dataset], seen_in[dataset] = task, seen_in_training(task, source)
         for spec in grid.models:
             resolve = partial(tracker.resolve, spec, task)
-            models[dataset, spec] = share(accelerator, resolve)
+            models[dataset, spec] = at_hand(share(accelerator, resolve))
     for (dataset, _), model in models.items():
         task = tasks[dataset]
         predictor = load_predictor(model.spec, task, accelerator, options, source)

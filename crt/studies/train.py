@@ -11,6 +11,8 @@ from crt.catalogue import Task
 from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, train
+from crt.records import ResolvedModel
+from crt.studies.answers import at_hand
 from crt.tasks import Source, Split, labels_of, load_training
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ def run(
     if train_split.unlabelled:
         log.info("%s: %d rows without a label are left out", task.name, train_split.unlabelled)
     if options.model.startswith("models:/"):
-        options = replace(options, model=share(accelerator, lambda: _registered(options.model)))
+        chosen = share(accelerator, lambda: _registered(options.model))
+        options = replace(options, model=at_hand(chosen).spec)
     if tracker is not None:
         tracker.log_params(
             {
@@ -80,10 +83,11 @@ def run(
     return reference
 
 
-def _registered(spec: str) -> str:
+def _registered(spec: str) -> ResolvedModel:
     from crt import registry
 
-    return registry.resolve(spec)[0]
+    folder, version = registry.resolve(spec)
+    return ResolvedModel(folder, f"models:/{version}")
 
 
 def _log(record: StepRecord | EpochRecord, tracker: "MlflowTracker") -> None:

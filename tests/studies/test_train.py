@@ -1,5 +1,7 @@
 """Training as an experiment, on a real store with a real registry."""
 
+from pathlib import Path
+
 import mlflow
 import pytest
 from conftest import SAMPLES
@@ -7,7 +9,9 @@ from conftest import SAMPLES
 from crt.catalogue import TASKS
 from crt.models import PredictOptions
 from crt.models.training import TrainOptions
+from crt.records import ResolvedModel
 from crt.studies import train
+from crt.studies.answers import at_hand
 from crt.tasks import Source
 from crt.tracking import MlflowTracker, open_run
 
@@ -57,6 +61,16 @@ def test_a_resumed_run_has_the_whole_curve_once(trained):
     assert curves(resumed) == curves(unbroken)
     assert len(curves(resumed)["train_loss"]) == len({step for step, _ in curves(resumed)["train_loss"]})
     assert (first, second) == ("crt-chnsenticorp/1", "crt-chnsenticorp/2")
+
+
+def test_a_machine_without_the_download_fetches_the_version_itself(trained):
+    """A process that does not see the folder of the main process downloads the version that was chosen there."""
+    _, version = trained()
+    here = at_hand(ResolvedModel("/on/another/machine", f"models:/{version}"))
+    assert here.source == f"models:/{version}"
+    assert next(Path(here.spec).rglob("model.safetensors")).is_file()
+    for seen in (here, ResolvedModel("rule", "rule"), ResolvedModel("some/hub-id", "some/hub-id")):
+        assert at_hand(seen) == seen
 
 
 def test_a_training_that_could_not_be_registered_is_not_lost(trained, monkeypatch):

@@ -1,10 +1,9 @@
-"""MLflow as a store of runs; with `registry` the only module that imports it.
+"""MLflow as a store of runs: what is written; `history` reads it back.
 
 A cell is created late, filled by one batch, and marked FINISHED last; only FINISHED cells count. So a killed process
 leaves at most one cell that does not count, and a rerun does what is missing.
 """
 
-import io
 import json
 import logging
 import os
@@ -15,10 +14,9 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import mlflow
 import pandas as pd
@@ -28,28 +26,18 @@ from mlflow.tracking.context.registry import resolve_tags
 
 from crt import registry
 from crt.catalogue import Task
-from crt.errors import CrtError, TrackingError
+from crt.errors import TrackingError
+from crt.history import EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
-from crt.scoring.slices import CLUSTER
+from crt.store import HOST, close_dead, first_contact, process_tags, store_error, twice, without_password
 from crt.studies.grid import cell_params, cell_title
 
 log = logging.getLogger(__name__)
 
-KIND, KEY = "crt.kind", "crt.cell_key"
-PAGE = 5000
-"""Runs asked for in one call."""
 NOTE = 7900
 """Characters of a note: MLflow cuts longer ones in the middle of a line."""
-EXAMPLES, OUTCOMES = "examples.jsonl", "outcomes.csv"
-OUTCOME_NAMES = ("id", "gold", "clean", "perturbed", "changed_fields", CLUSTER)
-"""Columns of the outcomes that hold names."""
-READERS = 8
-"""Artifacts that are asked for at once."""
-NUMBERS: Mapping[str, type] = {"prob": float, "degree": float, "seed": int, "samples": int}
-"""The params that name a measurement and are numbers."""
-
-os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+RUNNING = f"tags.`{HOST}` = '{platform.node()}' and attributes.status = 'RUNNING'"
+"""Runs that a process of this host works on, or worked on when it died."""
 
 
 @contextmanager
@@ -66,16 +54,20 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
     """
     run_id = os.environ.get("MLFLOW_RUN_ID")
     try:
-        if run_id is None and "MLFLOW_EXPERIMENT_ID" not in os.environ:
-            mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default")
-        run = mlflow.start_run(run_name=None if run_id else name, tags={KIND: kind, **_host_tags()})
+        with first_contact():
+            if run_id is None and "MLFLOW_EXPERIMENT_ID" not in os.environ:
+                mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default")
+            run = mlflow.start_run(run_name=None if run_id else name, tags={KIND: kind, **_host_tags()})
     except Exception as error:  # the stores raise whatever their drivers raise
-        raise _store_error(error) from error
+        raise store_error(error) from error
     tracker = MlflowTracker(run.info.run_id, run.info.experiment_id)
     status = "FAILED"
     try:
         # the UI then opens the experiment on its runs, not on the pages for language model applications
         tracker.client.set_experiment_tag(tracker.experiment_id, "mlflow.experimentKind", "custom_model_development")
+        left = close_dead(tracker.client, search(tracker.client, [tracker.experiment_id], RUNNING))
+        if left:
+            log.info("%d runs of processes that died are closed as KILLED", left)
         if run_id:
             mlflow.set_tag("mlflow.runName", name)
         tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
@@ -94,18 +86,22 @@ class MlflowTracker:
         """Take the run that everything belongs to."""
         self.run_id, self.experiment_id = run_id, experiment_id
         self.client = mlflow.MlflowClient()
-        self._tags = {key: str(value) for key, value in resolve_tags().items()}
+        self._tags = {key: str(value) for key, value in resolve_tags().items()} | process_tags()
 
     def finished(self, kind: str = Cell.kind) -> frozenset[str]:
         """Return the keys of the measurements of a kind in this experiment that ended FINISHED."""
-        return frozenset(run.data.tags[KEY] for run in _finished(self.client, [self.experiment_id], kind))
+        return frozenset(run.data.tags[KEY] for run in finished(self.client, [self.experiment_id], kind))
 
     def log_cell(self, record: CellRecord) -> None:
         """Log one measurement as a child run: params, metrics, examples and outcomes."""
-        cell, now = record.cell, _now()
+        cell = record.cell
         bad = {name: value for name, value in record.metrics.items() if not abs(value) < float("inf")}
         if bad:
             raise TrackingError(f"metrics of {cell} are no finite numbers: {bad}; nothing was logged")
+        twice(partial(self._log_cell, record))
+
+    def _log_cell(self, record: CellRecord) -> None:
+        cell, now = record.cell, _now()
         name, keys = f"{cell.model} {cell.dataset} {cell_title(cell)}", cell_params(cell)
         tags = {**self._tags, KIND: cell.kind, KEY: record.key, "mlflow.parentRunId": self.run_id}
         tags |= {f"crt.{key}": value for key, value in keys.items()}
@@ -124,7 +120,8 @@ class MlflowTracker:
                 pd.DataFrame(record.outcomes).to_csv(Path(folder) / OUTCOMES, index=False, lineterminator="\n")
                 self.client.log_artifacts(run_id, folder)
         except BaseException:
-            self.client.set_terminated(run_id, "FAILED")
+            with suppress(MlflowException):  # if the store is away, the next command closes the run
+                self.client.set_terminated(run_id, "FAILED")
             raise
         self.client.set_terminated(run_id, "FINISHED")
 
@@ -134,7 +131,7 @@ class MlflowTracker:
         Raises:
             TrackingError: one of them is not stored.
         """
-        frame = cell_frame(_finished(self.client, [self.experiment_id], kind))
+        frame = cell_frame(finished(self.client, [self.experiment_id], kind))
         frame = frame[frame["key"].isin(keys)].drop_duplicates("key", keep="last")
         missing = set(keys) - set(frame["key"])
         if missing:
@@ -143,7 +140,7 @@ class MlflowTracker:
 
     def cells_of(self, source: str) -> pd.DataFrame:
         """Return the finished cells of this experiment that were measured on a model, by its spec; see `cell_frame`."""
-        runs = _finished(self.client, [self.experiment_id], Cell.kind, f"params.model_source = '{source}'")
+        runs = finished(self.client, [self.experiment_id], Cell.kind, f"params.model_source = '{source}'")
         return cell_frame(runs)
 
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
@@ -164,10 +161,8 @@ class MlflowTracker:
         return dict(run.data.params)
 
     def table(self, run_id: str, name: str) -> pd.DataFrame:
-        """Return a CSV artifact of a run; every cell is a text, as it stands there."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = self.client.download_artifacts(run_id, name, folder)
-            return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        """Return a CSV artifact of a run; see `stored_table`."""
+        return stored_table(self.client.get_run(run_id).info.artifact_uri, name)
 
     def resolve(self, spec: str, task: Task) -> ResolvedModel:
         """Return the model that a spec stands for; an empty one is the best that is registered for the task, else `rule`.
@@ -193,16 +188,18 @@ class MlflowTracker:
         """Log params of the run; a value that was logged before stays."""
         present = self.client.get_run(self.run_id).data.params
         rows = [Param(key, str(value)) for key, value in params.items() if key not in present]
-        self.client.log_batch(self.run_id, params=rows)
+        twice(partial(self.client.log_batch, self.run_id, params=rows))
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Log metrics of the run."""
         now = _now()
-        self.client.log_batch(self.run_id, metrics=[Metric(key, value, now, step) for key, value in metrics.items()])
+        rows = [Metric(key, value, now, step) for key, value in metrics.items()]
+        twice(partial(self.client.log_batch, self.run_id, metrics=rows))
 
     def log_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags of the run."""
-        self.client.log_batch(self.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
+        rows = [RunTag(key, value) for key, value in tags.items()]
+        twice(partial(self.client.log_batch, self.run_id, tags=rows))
 
     def log_study(self, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
         """Log what a study beside the grid found; model and data set are tags too, since `mlflow run` logs its own params."""
@@ -241,7 +238,7 @@ class MlflowTracker:
 
         It has no parent: the UI would fold it away under the comparison.
         """
-        old = _search(self.client, [self.experiment_id], f"tags.`{KIND}` = 'summary'")
+        old = search(self.client, [self.experiment_id], f"tags.`{KIND}` = 'summary'")
         tags = {**self._tags, KIND: "summary", **{f"crt.{key}": value for key, value in params.items()}}
         summary = MlflowTracker(
             self.client.create_run(self.experiment_id, run_name=name, tags=tags).info.run_id, self.experiment_id
@@ -255,146 +252,13 @@ class MlflowTracker:
                 self.client.delete_run(run.info.run_id)
 
 
-class Stored(NamedTuple):
-    """What some experiments hold that is finished."""
-
-    cells: pd.DataFrame
-    """From `cell_frame`."""
-    studies: pd.DataFrame
-    """From `study_frame`."""
-    experiments: tuple[str, ...]
-    """Their names."""
-
-
-def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
-    """Return every finished cell of some experiments, and every finished run of other kinds.
-
-    Args:
-        experiments: names; none: the experiment that `mlflow run` would use.
-        kinds: of the other runs.
-
-    Raises:
-        TrackingError: an experiment does not exist; the message lists those that do.
-    """
-    client = mlflow.MlflowClient()
-    try:
-        if experiments:
-            found = {name: client.get_experiment_by_name(name) for name in experiments}
-        else:
-            current = os.environ.get("MLFLOW_EXPERIMENT_ID")
-            name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default"
-            experiment = client.get_experiment(current) if current else client.get_experiment_by_name(name)
-            found = {experiment.name if experiment else name: experiment}
-        missing = [name for name, experiment in found.items() if experiment is None]
-        if missing:
-            known = ", ".join(sorted(e.name for e in client.search_experiments()))
-            raise TrackingError(f"there is no experiment '{missing[0]}'; the store has {known}")
-        ids = [experiment.experiment_id for experiment in found.values() if experiment is not None]
-        runs = _finished(client, ids, Cell.kind)
-        others = [run for kind in kinds for run in _search(client, ids, f"tags.`{KIND}` = '{kind}'")]
-    except CrtError:
-        raise
-    except Exception as error:  # the stores raise whatever their drivers raise
-        raise _store_error(error) from error
-    return Stored(cell_frame(runs), study_frame(others), tuple(found))
-
-
-def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
-    """Return finished cell runs as a table, oldest first: key, run_id, artifacts (where), params and metrics by name."""
-    rows = []
-    for run in sorted(runs, key=lambda run: run.info.start_time):
-        if run.info.status != "FINISHED":
-            continue
-        params = dict(run.data.params)
-        params |= {name: read(params[name]) for name, read in NUMBERS.items() if name in params}
-        keys = {"key": run.data.tags[KEY], "run_id": run.info.run_id, "artifacts": run.info.artifact_uri}
-        rows.append(keys | params | run.data.metrics)
-    return pd.DataFrame(rows, columns=None if rows else ["key", "run_id", "artifacts"])
-
-
-def stored_examples(cells: pd.DataFrame) -> list[list[dict[str, Any]]]:
-    """Return for each stored cell its example pairs."""
-    return [[json.loads(line) for line in text.split("\n") if line] for text in _read(cells, EXAMPLES)]
-
-
-def stored_outcomes(cells: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return for each stored cell its outcomes, a row an example; names are text, an empty one is missing."""
-    frames = [pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False) for text in _read(cells, OUTCOMES)]
-    return [
-        pd.concat(
-            [
-                frame[column].replace("", None) if column in OUTCOME_NAMES else pd.to_numeric(frame[column])
-                for column in frame
-            ],
-            axis=1,
-        )
-        for frame in frames
-    ]
-
-
-def _read(cells: pd.DataFrame, name: str) -> list[str]:
-    """Return an artifact of each cell; several at once, since a server takes its time for each."""
-
-    def read(uri: str) -> str:
-        with tempfile.TemporaryDirectory() as folder:
-            path = mlflow.artifacts.download_artifacts(artifact_uri=f"{uri}/{name}", dst_path=folder)
-            return Path(path).read_text(encoding="utf-8", errors="surrogatepass")
-
-    with ThreadPoolExecutor(READERS) as pool:
-        return list(pool.map(read, cells["artifacts"]))
-
-
-def study_frame(runs: Sequence[Any]) -> pd.DataFrame:
-    """Return finished runs of other kinds as a table, oldest first: kind, run_id, params, and metrics as `metric.<name>`."""
-    rows = [
-        {"kind": run.data.tags[KIND], "run_id": run.info.run_id}
-        | dict(run.data.params)
-        | {name: run.data.tags.get(f"crt.{name}") for name in ("model", "dataset")}
-        | {f"metric.{name}": value for name, value in run.data.metrics.items()}
-        for run in sorted(runs, key=lambda run: run.info.start_time)
-        if run.info.status == "FINISHED"
-    ]
-    return pd.DataFrame(rows, columns=None if rows else ["kind", "run_id"])
-
-
-def _finished(client: mlflow.MlflowClient, experiments: list[str], kind: str, *conditions: str) -> list[Any]:
-    """Return the measurements of a kind that count, and that meet further conditions."""
-    query = [f"tags.`{KIND}` = '{kind}'", "attributes.status = 'FINISHED'", *conditions]
-    return _search(client, experiments, " and ".join(query))
-
-
-def _search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> list[Any]:
-    """Return every run that matches: a single call is cut at 1,000 without a word."""
-    runs: list[Any] = []
-    token = None
-    while True:
-        page = client.search_runs(experiments, query, max_results=PAGE, page_token=token)
-        runs += page
-        token = page.token
-        if not token:
-            return runs
-
-
 def _host_tags() -> dict[str, str]:
-    tags = {"crt.host": platform.node(), "crt.pid": str(os.getpid())}
+    tags = process_tags()
     if shutil.which("git"):
         status = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, check=False)
         if status.returncode == 0:
             tags["crt.git_dirty"] = str(bool(status.stdout.strip())).lower()
     return tags
-
-
-def _store_error(error: Exception) -> TrackingError:
-    cause = " ".join(str(error).split())[:300]
-    return TrackingError(
-        f"the tracking store {without_password(mlflow.get_tracking_uri())} cannot be used ({type(error).__name__}: {cause}); "
-        "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
-    )
-
-
-def without_password(uri: str) -> str:
-    """Return the address of a store as it may be shown."""
-    return re.sub(r"(://[^:/@]+):[^@/]+@", r"\1:***@", uri)
 
 
 def _now() -> int:

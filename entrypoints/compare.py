@@ -17,9 +17,9 @@ from entrypoints.door import OUTPUT, Listed, door, option, tracked, ui_command
 @door
 def main(**o: Any) -> None:
     """Write the mean±std table (CSV, Markdown, LaTeX) and the figures of all finished cells, and those of other studies."""
+    from crt.history import read_stored
     from crt.reporting.table import STUDIES
     from crt.studies import compare, results
-    from crt.tracking import read_stored
 
     results.check_output(o["output_dir"])
     stored = read_stored(o["experiments"], tuple(STUDIES))

@@ -21,6 +21,7 @@ from crt.tasks import Source
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+    from crt.studies.grid import Shard
     from crt.tracking import MlflowTracker
 
 Command = Callable[..., None]
@@ -83,10 +84,31 @@ class Pairs(click.ParamType):
         return pairs
 
 
+class Sharded(click.ParamType):
+    """A worker among several, like 2/4."""
+
+    name = "shard"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Shard":
+        """Split and convert."""
+        from crt.studies.grid import Shard
+
+        if isinstance(value, Shard):
+            return value
+        number, slash, of = str(value).partition("/")
+        if not (slash and number.isdecimal() and of.isdecimal() and int(of)):
+            self.fail(f"{value!r} is no shard; write it like 2/4: the second of four workers", param, ctx)
+        try:
+            return Shard(int(number), int(of))
+        except CrtError as error:
+            self.fail(str(error), param, ctx)
+
+
 COUNT = Optional(click.IntRange(min=1), "count")
 TEXT = Optional(click.STRING, "text")
 NUMBER = Optional(click.FLOAT, "number")
 WHOLE = Optional(click.INT, "integer")
+SHARD = Optional(Sharded(), "shard")
 
 
 def option(name: str, kind: click.ParamType | type, default: object, text: str) -> Callable[[Command], Command]:
@@ -145,11 +167,19 @@ def door(command: Command) -> Command:
         try:
             command(**values)
         except CrtError as error:
-            if main:
+            if _must_say_why():
                 click.echo(f"error: {error}", err=True)
             sys.exit(1)
 
     return guarded
+
+
+def _must_say_why() -> bool:
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return True
+    from crt.models.processes import must_say_why
+
+    return must_say_why()
 
 
 def ui_command(tracker: "MlflowTracker") -> str:

@@ -11,6 +11,7 @@ from entrypoints.door import (
     NUMBER,
     OUTPUT,
     PREDICT,
+    SHARD,
     TEXT,
     WHOLE,
     Listed,
@@ -54,6 +55,9 @@ from entrypoints.door import (
 @PREDICT
 @OUTPUT
 @option("force", bool, "false", "Measure cells again that are stored already.")
+@option(
+    "shard", SHARD, "", "Measure only the cells that fall to one of several workers, like 2/4; compare reads them all."
+)
 @option("smoke", bool, "false", "Preset: the rule classifier on the built-in rows of the data set.")
 @door
 def main(**o: Any) -> None:
@@ -76,6 +80,7 @@ def main(**o: Any) -> None:
         fields=o["fields"],
         exclude_seen=o["exclude_seen"],
         tables={name: Path(file) for name, file in o["table"].items()},
+        shard=o["shard"],
         columns=Columns(o["text_column"], o["text_pair_column"], o["label_column"]),
     )
     data = source(o)
@@ -89,7 +94,11 @@ def main(**o: Any) -> None:
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
     with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
         keys = benchmark.run(grid, data, predict, accelerator, tracker or Silent(), force=o["force"])
-        if tracker:
+        if tracker and grid.shard:
+            click.echo(
+                f"the files in {o['output_dir']} show shard {grid.shard} alone; for all: mlflow run . -e compare"
+            )
+        if tracker and keys:
             cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
             for dataset, model in cells[["data_source", "model_source"]].drop_duplicates().itertuples(index=False):
                 cards.update(tracker, grid.task(dataset), model)

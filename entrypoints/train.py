@@ -28,6 +28,7 @@ from entrypoints.door import COUNT, DATA, PREDICT, Listed, door, option, reach_h
 @DATA
 @option("max_length", click.IntRange(min=8), 128, "Longest input in tokens; more is cut off.")
 @PREDICT
+@option("resume", bool, "false", "Go on after the last finished epoch of the same training, if it was broken off.")
 @option("smoke", bool, "false", "Preset: a tiny model on the built-in rows of the data set.")
 @door
 def main(**o: Any) -> None:
@@ -59,6 +60,7 @@ def main(**o: Any) -> None:
             tracker,
             train_subset=o["train_subset"],
             eval_subset=o["eval_subset"],
+            resume=o["resume"],
         )
         if tracker:
             cards.update(tracker, task, f"models:/{version}")

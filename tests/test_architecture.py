@@ -59,7 +59,10 @@ LAYERS = {
         ("crt.models.",), "ground reading values models", "numpy torch transformers accelerate safetensors requests"
     ),
     "tracking": Layer(
-        ("crt.registry", "crt.tracking"), "ground reading values tracking", "mlflow pandas", "transformers"
+        ("crt.history", "crt.registry", "crt.store", "crt.tracking"),
+        "ground reading values tracking",
+        "mlflow pandas sqlalchemy",
+        "transformers",
     ),
     "figures": Layer(
         tuple(
@@ -178,7 +181,7 @@ def test_imports_of_others(module):
 
 
 HOMES = {
-    "mlflow": ("crt.tracking", "crt.registry"),
+    "mlflow": ("crt.history", "crt.registry", "crt.store", "crt.tracking"),
     "matplotlib": ("crt.reporting.drawing", "crt.reporting.figures"),
     "click": ("entrypoints.",),
 }
@@ -186,7 +189,7 @@ HOMES = {
 
 @pytest.mark.parametrize(("distribution", "homes"), HOMES.items())
 def test_few_homes(distribution, homes):
-    """MLflow is imported in tracking and registry alone, matplotlib in drawing and figures, click in the entry points."""
+    """MLflow is imported in four modules, matplotlib in drawing and figures, click in the entry points."""
     users = {module for module in SOURCES for name, _ in imports(module) if name.partition(".")[0] == distribution}
     assert users
     assert all(module in homes or module.startswith(tuple(h for h in homes if h.endswith("."))) for module in users), (

@@ -51,6 +51,11 @@ def test_bad_input_is_named(store, arguments, message):
         (["--epochs", "5"], "No such option"),
         (["--max_samples", "0"], "0 is not in the range"),
         (["--precision", "int8"], "'int8' is not one of"),
+        (["--shard", "0/4"], "shard 0/4 does not exist; the shards of 4 workers are 1/4 to 4/4"),
+        (["--shard", "5/4"], "shard 5/4 does not exist"),
+        (["--shard", "x"], "'x' is no shard; write it like 2/4"),
+        (["--shard", "1/0"], "'1/0' is no shard"),
+        (["--shard", "-1/4"], "'-1/4' is no shard"),
         (["--label_map", "LABEL_0"], "'LABEL_0' is no new NAME=VALUE"),
     ],
 )
@@ -70,6 +75,20 @@ def test_smoke(store, tmp_path, dataset):
     assert len(table) == 12
     assert (table["num_changed"] > 0).all()
     assert list(table["dataset"].unique()) == [dataset.replace("chsenticorp", "chnsenticorp")]
+
+
+def test_a_shard_writes_what_it_holds(invoke, tmp_path):
+    """Each of many shards, an empty one and one with the clean cell alone among them, writes its own cells or nothing."""
+    arguments = ["--smoke", "--dataset", "tnews", "--perturbations", "space", "--seed", "13", "--max_samples", "5"]
+    rows = []
+    for number in range(1, 9):
+        folder = tmp_path / str(number)
+        result = invoke("evaluate", *arguments, "--shard", f"{number}/8", "--output_dir", folder)
+        assert f"show shard {number}/8 alone" in result.output
+        table = folder / "robustness_results_multi.csv"
+        rows.append(len(pd.read_csv(table)) if table.is_file() else None)
+    assert sum(filter(None, rows)) == 3
+    assert None in rows
 
 
 @pytest.mark.parametrize("dataset", ["chnsenticorp", "tnews", "ocnli"])

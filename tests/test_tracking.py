@@ -1,17 +1,20 @@
 """MLflow as it is really used: a real store, a real registry."""
 
 import threading
+from pathlib import Path
 
 import mlflow
 import pandas as pd
 import pytest
+from mlflow.exceptions import MlflowException
 
 from crt import registry
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
+from crt.history import read_stored, stored_examples
 from crt.models import PredictOptions, load_predictor
 from crt.records import Cell, CellRecord, Degree
-from crt.tracking import open_run, read_stored, stored_examples
+from crt.tracking import open_run
 
 TASK = TASKS["tnews"]
 
@@ -67,6 +70,40 @@ def test_a_cell_that_fails_half_way_does_not_count(store, monkeypatch):
             tracker.log_cell(record())
         assert tracker.finished() == frozenset()
     assert read_stored((), ()).cells.empty
+
+
+def test_a_cell_that_the_server_broke_off_is_logged_again(store, monkeypatch, caplog):
+    """If the server dies in the middle of an answer the cell is stored by a second run, and the first does not count."""
+    with open_run("grid", "test", {}) as tracker:
+        log_batch, calls = tracker.client.log_batch, []
+
+        def breaks_once(*arguments, **options):
+            calls.append(arguments)
+            if len(calls) == 1:
+                raise MlflowException("API request failed with exception ('Connection broken: IncompleteRead')")
+            log_batch(*arguments, **options)
+
+        monkeypatch.setattr(tracker.client, "log_batch", breaks_once)
+        tracker.log_cell(record())
+        assert tracker.finished() == {"key1"}
+    assert "trying once more" in caplog.text
+    runs = mlflow.search_runs(filter_string="tags.`crt.kind` = 'cell'")
+    assert sorted(runs["status"]) == ["FAILED", "FINISHED"]
+
+
+def test_artifacts_that_were_moved(store, tmp_path):
+    """A cell whose files are no longer where the store says is an error that names the place and the ways out."""
+    with open_run("grid", "test", {}) as tracker:
+        tracker.log_cell(record())
+        run_id = tracker.cells(["key1"])["run_id"].item()
+        folder = Path(mlflow.get_run(run_id).info.artifact_uri.removeprefix("file://"))
+        folder.rename(tmp_path / "moved")
+        with pytest.raises(
+            TrackingError, match=rf"examples\.jsonl is not in .*{run_id}.*\(ln -s NEW OLD\)"
+        ):
+            stored_examples(tracker.cells(["key1"]))[0]
+        folder.symlink_to(tmp_path / "moved")
+        assert stored_examples(tracker.cells(["key1"]))[0] == record().examples
 
 
 def test_more_cells_than_a_page(store, monkeypatch):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 import torch
@@ -12,6 +13,9 @@ from accelerate.utils import broadcast_object_list, gather_object
 from crt.errors import CrtError, ModelError
 
 T = TypeVar("T")
+
+_FAILED, _SECONDS = "crt/failed", 5
+"""Where the main process leaves word that it fails, and how long the others wait for it before they speak themselves."""
 
 PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
 """Our names of a precision and Accelerate's."""
@@ -60,6 +64,26 @@ def share(accelerator: Accelerator, produce: Callable[[], T]) -> T:
     if failure is not None:
         raise failure
     return cast(T, result)
+
+
+def must_say_why() -> bool:
+    """Return whether this process, which is about to fail, must say why.
+
+    The main one always must. Most errors meet every process alike, so another one speaks only if the main one does not
+    fail within a few seconds: it may be waiting for this one.
+    """
+    main = os.environ.get("RANK", "0") == "0"
+    try:
+        address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        wait = timedelta(seconds=_SECONDS)
+        store = torch.distributed.TCPStore(address, port, is_master=False, timeout=wait)  # type: ignore[attr-defined]
+        if main:
+            store.set(_FAILED, "1")
+        else:
+            store.wait([_FAILED], wait)
+    except (KeyError, RuntimeError):  # nobody answers, so nobody else will say it
+        return True
+    return main
 
 
 def gather(items: list[T]) -> list[T]:

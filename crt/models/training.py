@@ -1,47 +1,47 @@
 """One training loop for a CPU, a GPU, several GPUs and several machines.
 
 A step is planned globally: the same examples make a step for any number of processes, and the loss of a step is the
-mean over its examples however they were dealt. Training yields records; it does not know who logs them.
+mean over its examples however they were dealt. Training yields records; it does not know who logs them. After each epoch
+its state can be kept; a training that goes on from one yields the records of an unbroken one, those before it included.
 """
 
+import logging
 import math
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from torch.nn.functional import cross_entropy
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, get_linear_schedule_with_warmup
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.models import PredictOptions, augmented_name, predict_all
-from crt.models.augmentation import Augmenter
+from crt.models.loop import Loop
+from crt.models.processes import precision_of
+from crt.models.resuming import State, StateFile, fingerprint
 from crt.models.tiny import build_tiny
 from crt.models.transformer import (
     MAX_LENGTH,
     TransformerClassifier,
-    collate,
-    encode,
     load_model,
     load_tokenizer,
     model_name,
 )
 from crt.records import RULE, TINY
+from crt.resources import rows_digest
 from crt.scoring.metrics import accuracy, macro_f1
 from crt.tasks import Split
 
+log = logging.getLogger(__name__)
+
 SELECTION_METRICS = {"accuracy": accuracy, "macro_f1": macro_f1}
 """What the best epoch may be chosen by."""
-
-_WINDOW = 50
-"""Batches that are sorted by length together: little padding, still random steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,45 @@ class Checkpoint:
     """The epoch that it comes from."""
 
 
+@dataclass(slots=True)
+class _Progress:
+    """How far a training is."""
+
+    epoch: int = 0
+    """Epochs done."""
+    step: int = 0
+    """Steps done."""
+    seconds: float = 0.0
+    """Spent in steps."""
+    tokens: int = 0
+    """Without padding, that went through the model in them."""
+    losses: list[float] = field(default_factory=list)
+    """Of the steps since the last record."""
+    records: list[StepRecord | EpochRecord] = field(default_factory=list)
+    """All that were yielded."""
+
+    @property
+    def best(self) -> EpochRecord:
+        """The best epoch."""
+        return next(r for r in reversed(self.records) if isinstance(r, EpochRecord) and r.best)
+
+    @classmethod
+    def of(cls, state: State) -> "_Progress":
+        """Return the progress that `asdict` has made plain."""
+        records = [EpochRecord(**r) if "epoch" in r else StepRecord(**r) for r in state["records"]]
+        return cls(**{**state, "records": records})
+
+
 def train(
-    task: Task, train_split: Split, selection: Split, accelerator: Accelerator, options: TrainOptions, folder: Path
+    task: Task,
+    train_split: Split,
+    selection: Split,
+    accelerator: Accelerator,
+    options: TrainOptions,
+    folder: Path,
+    *,
+    states: Path | None = None,
+    resume: bool = False,
 ) -> Iterator[StepRecord | EpochRecord | Checkpoint]:
     """Train a classifier and save the epoch that is best on the selection split.
 
@@ -134,146 +171,74 @@ def train(
         accelerator: device, precision and processes.
         options: how to train.
         folder: where the main process saves the checkpoint.
+        states: where the main process keeps the state after each epoch, until the records were taken to the end; None:
+            nowhere.
+        resume: go on from the state of the same training, if there is one.
 
     Yields:
         A record about every 1 % of the steps, one after each epoch, and last the checkpoint.
 
     Raises:
-        ModelError: the model cannot be loaded, or the loss is no number.
+        ModelError: the model cannot be loaded, the loss is no number, or the state cannot be read.
     """
     set_seed(options.seed)
     model, tokenizer = _new_model(task, train_split, options)
     base_model = str(model.config.crt_base_model)
-    loop = _Loop(model, tokenizer, train_split, accelerator, options)
-    every = max(1, loop.steps // 100)
-    best: EpochRecord | None = None
-    best_weights: dict[str, torch.Tensor] = {}
-    step, seconds, tokens = 0, 0.0, 0
-    losses: list[float] = []
-    for epoch in range(1, options.num_train_epochs + 1):
-        for batches in loop.plan(epoch):
-            started = time.perf_counter()
-            loss, rate = loop.step(batches)
-            seconds += time.perf_counter() - started
-            step += 1
-            if not math.isfinite(loss):
-                raise ModelError(
-                    f"the loss of {base_model} is {loss} at step {step} of {loop.steps}; lower the learning rate "
-                    f"({options.learning_rate:g}) or use precision=fp32"
-                )
-            tokens += int(sum(loop.encoded.lengths[rows].sum() for rows in batches))
-            losses.append(loss)
-            if step % every == 0 or step == loop.steps:
-                yield StepRecord(step, loop.steps, float(np.mean(losses)), rate)
-                losses = []
+    loop = Loop(model, tokenizer, train_split, accelerator, options)
+    file: StateFile | None = None
+    if states is not None:
+        key = fingerprint(_facts(task, train_split, selection, options, loop), model, tokenizer)
+        file = StateFile(states, key, accelerator)
+    progress, best_weights = _Progress(), dict[str, torch.Tensor]()
+    if file is not None and (found := _found(file, resume=resume)):
+        progress, best_weights = _Progress.of(found["progress"]), found["best_weights"]
+        loop.restore(found)
+        log.info("training goes on after epoch %d of %d", progress.epoch, options.num_train_epochs)
+    yield from progress.records
+    for epoch in range(progress.epoch + 1, options.num_train_epochs + 1):
+        yield from _steps(loop, epoch, progress, base_model)
         scores = _select(loop.predictor(task, base_model), selection)
-        better = best is None or scores[options.selection_metric] > best.selection[options.selection_metric]
-        record = EpochRecord(epoch, step, scores, better, seconds, tokens / seconds)
+        better = epoch == 1 or scores[options.selection_metric] > progress.best.selection[options.selection_metric]
+        speed = progress.tokens / progress.seconds
+        progress.epoch = epoch
+        progress.records.append(EpochRecord(epoch, progress.step, scores, better, progress.seconds, speed))
+        weights = loop.weights() if better or file is not None else {}
         if better:
-            best, best_weights = record, loop.weights()
-        yield record
-    assert best is not None
+            best_weights = weights
+        if file is not None:
+            file.write({**loop.state(), "weights": weights, "best_weights": best_weights, "progress": asdict(progress)})
+        yield progress.records[-1]
     if accelerator.is_main_process:
         final = accelerator.unwrap_model(loop.model, keep_fp32_wrapper=False)
         final.load_state_dict(best_weights)
         final.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
     accelerator.wait_for_everyone()
-    yield Checkpoint(folder, base_model, best)
+    yield Checkpoint(folder, base_model, progress.best)
+    if file is not None:
+        file.remove()
 
 
-class _Loop:
-    """A model in training: what a step needs and changes."""
-
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        split: Split,
-        accelerator: Accelerator,
-        options: TrainOptions,
-    ) -> None:
-        self.tokenizer, self.accelerator, self.options = tokenizer, accelerator, options
-        self.max_length = int(model.config.crt_max_length)
-        self.encoded = encode(tokenizer, [example.input for example in split.examples], self.max_length)
-        self.augmenter = Augmenter(
-            split.examples, options.augment, prob=options.augment_prob, share=options.augment_share, seed=options.seed
-        )
-        self.gold = torch.tensor([example.label for example in split.examples])
-        per_step = options.train_batch_size * options.gradient_accumulation_steps
-        self.steps = options.num_train_epochs * -(-len(self.gold) // per_step)
-        optimizer = torch.optim.AdamW(_groups(model, options.weight_decay), lr=options.learning_rate)
-        self.model, self.optimizer = accelerator.prepare(model, optimizer)
-        warmup = int(self.steps * options.warmup_ratio)
-        self.schedule = get_linear_schedule_with_warmup(optimizer, warmup, self.steps)  # type: ignore[no-untyped-call]
-
-    def plan(self, epoch: int) -> Iterator[list[list[int]]]:
-        """Yield the batches of each step: every row once, batches of about equal length, in random order."""
-        if self.options.augment:
-            self.encoded = encode(self.tokenizer, self.augmenter.inputs(epoch), self.max_length)
-        generator = np.random.default_rng([self.options.seed, epoch])
-        size, lengths = self.options.train_batch_size, self.encoded.lengths
-        order = generator.permutation(len(lengths))
-        batches: list[list[int]] = []
-        for at in range(0, len(order), size * _WINDOW):
-            window = order[at : at + size * _WINDOW]
-            window = window[np.argsort(-lengths[window], kind="stable")]
-            batches += [window[k : k + size].tolist() for k in range(0, len(window), size)]
-        shuffled = [batches[k] for k in generator.permutation(len(batches))]
-        several = self.options.gradient_accumulation_steps
-        for at in range(0, len(shuffled), several):
-            yield shuffled[at : at + several]
-
-    def step(self, batches: list[list[int]]) -> tuple[float, float]:
-        """Make one step of the optimizer; return the mean loss of its examples and the learning rate."""
-        self.model.train()
-        size = sum(len(rows) for rows in batches)
-        loss = 0.0
-        for number, rows in enumerate(batches, start=1):
-            with nullcontext() if number == len(batches) else self.accelerator.no_sync(self.model):
-                loss += self._backward(rows, size)
-        if self.accelerator.num_processes > 1:
-            loss = float(self.accelerator.reduce(torch.tensor(loss, device=self.accelerator.device), "mean"))
-        self.accelerator.clip_grad_norm_(self.model.parameters(), self.options.max_grad_norm)
-        rate = float(self.schedule.get_last_lr()[0])
-        self.optimizer.step()
-        self.schedule.step()
-        self.optimizer.zero_grad()
-        return loss, rate
-
-    def _backward(self, rows: list[int], size: int) -> float:
-        """Add the gradient of this process's share of a batch of a step of `size` examples; return its loss.
-
-        DDP averages gradients over the processes, so the sum over the share is scaled by processes / size. A process
-        without a row takes one at weight 0, to be there when the gradients are exchanged.
-        """
-        mine = rows[self.accelerator.process_index :: self.accelerator.num_processes]
-        weight = self.accelerator.num_processes / size if mine else 0.0
-        mine = mine or rows[:1]
-        device = self.accelerator.device
-        with self.accelerator.autocast():
-            logits = self.model(**collate(self.tokenizer, [self.encoded.features[row] for row in mine], device)).logits
-        loss = cross_entropy(logits.float(), self.gold[mine].to(device), reduction="sum") * weight
-        self.accelerator.backward(loss)
-        return float(loss.detach())
-
-    def predictor(self, task: Task, name: str) -> TransformerClassifier:
-        """Return the model as it stands, ready to predict."""
-        return TransformerClassifier(
-            self.accelerator.unwrap_model(self.model),
-            self.tokenizer,
-            self.accelerator,
-            self.options.predict,
-            name=name,
-            max_length=self.max_length,
-            labels=task.labels,
-            columns=tuple(range(len(task.labels))),
-        )
-
-    def weights(self) -> dict[str, torch.Tensor]:
-        """Return a copy of the weights in main memory."""
-        state = self.accelerator.unwrap_model(self.model).state_dict()
-        return {name: weight.detach().cpu().clone() for name, weight in state.items()}
+def _steps(loop: Loop, epoch: int, progress: _Progress, name: str) -> Iterator[StepRecord]:
+    """Make the steps of an epoch; yield a record about every 1 % of all steps."""
+    every = max(1, loop.steps // 100)
+    for batches in loop.plan(epoch):
+        started = time.perf_counter()
+        loss, rate = loop.step(batches)
+        progress.seconds += time.perf_counter() - started
+        progress.step += 1
+        if not math.isfinite(loss):
+            raise ModelError(
+                f"the loss of {name} is {loss} at step {progress.step} of {loop.steps}; lower the learning rate "
+                f"({loop.options.learning_rate:g}) or use precision=fp32"
+            )
+        progress.tokens += int(sum(loop.encoded.lengths[rows].sum() for rows in batches))
+        progress.losses.append(loss)
+        if progress.step % every == 0 or progress.step == loop.steps:
+            record = StepRecord(progress.step, loop.steps, float(np.mean(progress.losses)), rate)
+            progress.records.append(record)
+            progress.losses = []
+            yield record
 
 
 def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -303,10 +268,32 @@ def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrai
     return model, tokenizer
 
 
-def _groups(model: PreTrainedModel, weight_decay: float) -> list[dict[str, Any]]:
-    decayed = [weight for weight in model.parameters() if weight.ndim > 1]
-    others = [weight for weight in model.parameters() if weight.ndim <= 1]
-    return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+def _facts(task: Task, split: Split, selection: Split, options: TrainOptions, loop: Loop) -> dict[str, object]:
+    """Return what the result of a training depends on, beside the weights that it starts from and the tokenizer.
+
+    Those stand for `options.model`, which may be the path of a download.
+    """
+    return {
+        "options": asdict(replace(options, model="")),
+        "labels": task.labels,
+        "examples": split.digest(),
+        "augmented": rows_digest(loop.augmenter.inputs(1)) if options.augment else "",
+        "selection": selection.digest(),
+        "processes": loop.accelerator.num_processes,
+        "device": loop.accelerator.device.type,
+        "precision": precision_of(loop.accelerator),
+        "libraries": {name: version(name) for name in ("accelerate", "torch", "transformers")},
+    }
+
+
+def _found(file: StateFile, *, resume: bool) -> State | None:
+    """Return the state to go on from, if there is one and it is wanted."""
+    exists = file.exists()
+    if exists and not resume:
+        log.info("%s is the state of this training when it was broken off; resume=true would go on from it", file.path)
+    elif resume and not exists:
+        log.info("there is no state of this training in %s: it starts with the first epoch", file.path.parent)
+    return file.read() if exists and resume else None
 
 
 def _select(predictor: TransformerClassifier, selection: Split) -> dict[str, float]:

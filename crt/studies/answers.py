@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crt.catalogue import Task
-from crt.models import Predictor, predict_all
+from crt.models import Predictor, is_folder, predict_all
 from crt.models.processes import share
 from crt.records import Input, Prediction, ResolvedModel
 
@@ -25,7 +25,16 @@ def resolved(spec: str, task: Task, accelerator: "Accelerator", tracker: "Mlflow
         accelerator: device and processes; every process must call this.
         tracker: None on all processes but the main one.
     """
-    return share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec))
+    return at_hand(share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec)))
+
+
+def at_hand(model: ResolvedModel) -> ResolvedModel:
+    """Return the model where this process can read it: another machine fetches the version that the main one chose."""
+    if not model.source.startswith("models:/") or is_folder(model.spec):
+        return model
+    from crt import registry
+
+    return ResolvedModel(registry.resolve(model.source)[0], model.source)
 
 
 class Answers:

@@ -17,6 +17,7 @@ from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.perturbations import Loaded, load
 from crt.records import CLEAN, CellRecord, Input, ResolvedModel
+from crt.studies.answers import at_hand
 from crt.studies.grid import M, Scope, cell_title, fingerprint
 from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
 
@@ -126,6 +127,9 @@ def run(
             for perturbation in (None, *loaded)
             for cell in scope.cells(predictor.name, dataset, perturbation.perturbation.name if perturbation else CLEAN)
         }
+        if scope.shard is not None:
+            whole, plan = len(plan), {cell: key for cell, key in plan.items() if scope.shard.holds(key)}
+            log.info("shard %s holds %d of %d %ss", scope.shard, len(plan), whole, scope.kind)
         pending = {cell: key for cell, key in plan.items() if key not in finished}
         keys += plan.values()
         finished |= set(pending.values())
@@ -163,7 +167,7 @@ def _groups(
         tasks[dataset], seen_in[dataset] = task, seen_in_training(task, source, scope.split or task.eval_split)
         for spec in scope.models:
             resolve = partial(tracker.resolve, spec, task)
-            models[dataset, spec] = share(accelerator, resolve)
+            models[dataset, spec] = at_hand(share(accelerator, resolve))
     for (dataset, _), model in models.items():
         task = tasks[dataset]
         predictor = load_predictor(model.spec, task, accelerator, options, source)

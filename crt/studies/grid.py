@@ -36,6 +36,34 @@ class Columns:
     """The label."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The part of the cells that falls to one of several workers, which need not know of each other."""
+
+    number: int
+    """Of the worker, from 1."""
+    of: int
+    """Workers."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            GridError: there is no such worker.
+        """
+        if not 1 <= self.number <= self.of:
+            raise GridError(
+                [f"shard {self} does not exist; the shards of {self.of} workers are 1/{self.of} to {self.of}/{self.of}"]
+            )
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def holds(self, key: str) -> bool:
+        """Return whether the cell with this fingerprint falls to the worker: a function of the two alone."""
+        return int(key, 16) % self.of == self.number - 1
+
+
 M = TypeVar("M", bound=Measurement)
 
 
@@ -63,6 +91,8 @@ class Scope(Generic[M]):
     """The user's own table of a perturbation."""
     columns: Columns = Columns()
     """Columns of the user's own data."""
+    shard: Shard | None = None
+    """The part of the measurements that falls to this worker; None: all of them."""
 
     def __post_init__(self) -> None:
         """Check everything that can be checked before anything is loaded.

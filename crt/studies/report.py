@@ -7,13 +7,13 @@ from importlib.metadata import version
 import pandas as pd
 
 from crt import __version__
+from crt.history import stored_examples
 from crt.records import CLEAN
 from crt.reporting.page import Report
 from crt.reporting.signature import signature
 from crt.reporting.table import KEYS, PaperTable, in_order, summary_table
 from crt.reporting.verdict import notes, verdict
 from crt.scoring.evidence import Evidence
-from crt.tracking import stored_examples
 
 LIBRARIES = ("torch", "transformers", "mlflow")
 """Whose versions are told beside those in the signature."""

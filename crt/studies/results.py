@@ -83,7 +83,7 @@ def move_files(source: Path, target: Path) -> None:
 
 def _write_examples(cells: pd.DataFrame, path: Path) -> None:
     """Write a JSON list with an object for each cell: its keys and its examples, a line each."""
-    from crt.tracking import stored_examples
+    from crt.history import stored_examples
 
     parts = []
     cells = in_order(cells[cells["perturbation"] != CLEAN])

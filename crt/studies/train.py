@@ -3,6 +3,7 @@
 import logging
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from crt.catalogue import Task
 from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, train
+from crt.records import ResolvedModel
+from crt.studies.answers import at_hand
 from crt.tasks import Source, Split, labels_of, load_training
 
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from crt.tracking import MlflowTracker
 
 log = logging.getLogger(__name__)
+
+STATES = Path(".crt", "training")
+"""Where a training keeps its state, beside `outputs` and the store: in the folder that the command is run in."""
 
 
 def run(
@@ -29,6 +35,7 @@ def run(
     *,
     train_subset: int | None = None,
     eval_subset: int | None = None,
+    resume: bool = False,
 ) -> str:
     """Train a classifier, log it and register its best epoch; return the registered `name/version`.
 
@@ -40,6 +47,7 @@ def run(
         tracker: where to log; None on all processes but the main one.
         train_subset: train on at most so many examples.
         eval_subset: choose the best epoch on at most so many.
+        resume: go on after the last epoch of the same training, if that was broken off.
     """
     task = replace(task, labels=labels_of(task, source))
     train_split, selection = load_training(task, source)
@@ -51,7 +59,8 @@ def run(
     if train_split.unlabelled:
         log.info("%s: %d rows without a label are left out", task.name, train_split.unlabelled)
     if options.model.startswith("models:/"):
-        options = replace(options, model=share(accelerator, lambda: _registered(options.model)))
+        chosen = share(accelerator, lambda: _registered(options.model))
+        options = replace(options, model=at_hand(chosen).spec)
     if tracker is not None:
         tracker.log_params(
             {
@@ -61,19 +70,24 @@ def run(
                 "selection_digest": selection.digest(),
             }
         )
+    reference = ""
     with tempfile.TemporaryDirectory(prefix="crt-train-") as temporary:
-        for record in train(task, train_split, selection, accelerator, options, Path(temporary)):
+        records = train(
+            task, train_split, selection, accelerator, options, Path(temporary), states=STATES, resume=resume
+        )
+        for record in records:
             if isinstance(record, Checkpoint):
-                return share(accelerator, lambda record=record: _register(record, task, selection, options, tracker))  # type: ignore[misc]
-            if tracker is not None:
+                reference = share(accelerator, partial(_register, record, task, selection, options, tracker))
+            elif tracker is not None:
                 _log(record, tracker)
-    raise AssertionError("training ends with a checkpoint")
+    return reference
 
 
-def _registered(spec: str) -> str:
+def _registered(spec: str) -> ResolvedModel:
     from crt import registry
 
-    return registry.resolve(spec)[0]
+    folder, version = registry.resolve(spec)
+    return ResolvedModel(folder, f"models:/{version}")
 
 
 def _log(record: StepRecord | EpochRecord, tracker: "MlflowTracker") -> None:

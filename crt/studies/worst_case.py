@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from crt.history import stored_outcomes
 from crt.models import PredictOptions
 from crt.perturbations import Loaded
 from crt.perturbations.engine import PerturbedInputs, Sites, asked, find_sites, perturb_to_degree
@@ -25,7 +26,6 @@ from crt.studies.grid import Degrees, format_prob
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
 from crt.studies.results import staged
 from crt.tasks import Source
-from crt.tracking import stored_outcomes
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

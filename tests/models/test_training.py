@@ -1,5 +1,6 @@
 """The training loop."""
 
+from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,8 @@ from crt.catalogue import TASKS
 from crt.errors import ModelError
 from crt.models import PredictOptions
 from crt.models.augmentation import Augmenter
-from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, _Loop, _new_model, train
+from crt.models.loop import Loop
+from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, _new_model, train
 from crt.tasks import Source, load_training
 
 TASK = TASKS["chnsenticorp"]
@@ -61,7 +63,7 @@ def test_same_seed_same_weights(tmp_path, accelerator):
 def test_an_epoch_has_every_row_once(splits, accelerator):
     """The batches of an epoch are a partition of the rows, in another order each epoch."""
     model, tokenizer = _new_model(TASK, splits[0], recipe())
-    loop = _Loop(model, tokenizer, splits[0], accelerator, recipe(train_batch_size=5, gradient_accumulation_steps=2))
+    loop = Loop(model, tokenizer, splits[0], accelerator, recipe(train_batch_size=5, gradient_accumulation_steps=2))
     epochs = [[row for step in loop.plan(epoch) for batch in step for row in batch] for epoch in (1, 2, 1)]
     assert all(sorted(rows) == list(range(len(splits[0].examples))) for rows in epochs)
     assert epochs[0] == epochs[2] != epochs[1]
@@ -74,7 +76,7 @@ def test_accumulation_is_only_a_matter_of_memory(splits, accelerator):
     for batches in ([rows], [rows[:4], rows[4:]], [rows[:7], rows[7:]]):
         torch.manual_seed(0)
         model, tokenizer = _new_model(TASK, splits[0], recipe())
-        loop = _Loop(model, tokenizer, splits[0], accelerator, recipe(warmup_ratio=0))
+        loop = Loop(model, tokenizer, splits[0], accelerator, recipe(warmup_ratio=0))
         for module in model.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = 0.0
@@ -112,3 +114,88 @@ def test_an_augmented_model_says_so(splits, tmp_path, accelerator):
     *_, checkpoint = train(TASK, *splits, accelerator, options, tmp_path)
     assert checkpoint.base_model == "tiny+homophone"
     assert '"crt_augment": "homophone at 0.15 of 0.5"' in (tmp_path / "config.json").read_text(encoding="utf-8")
+
+
+def told(records):
+    """Return records as plain values, without what a clock says."""
+    plain = [asdict(record) for record in records]
+    return [{k: v for k, v in row.items() if k not in ("seconds", "tokens_per_second", "folder")} for row in plain[:-1]]
+
+
+@pytest.mark.parametrize(("broken_after", "augment"), [(1, ("homophone",)), (2, ())])
+def test_a_training_that_was_broken_off_gives_what_an_unbroken_one_gives(
+    splits, tmp_path, accelerator, broken_after, augment
+):
+    """Going on after an epoch, and some steps of the next, yields the same records and weights to the last bit."""
+    options = recipe(num_train_epochs=2, augment=augment, warmup_ratio=0.3)
+    unbroken = list(train(TASK, *splits, accelerator, options, tmp_path / "unbroken"))
+    records = train(TASK, *splits, accelerator, options, tmp_path / "broken", states=tmp_path / "states")
+    while not (isinstance(record := next(records), EpochRecord) and record.epoch == broken_after):
+        pass
+    next(records)
+    records.close()
+    torch.manual_seed(0)
+    assert len(list((tmp_path / "states").iterdir())) == 1
+    steps = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Loop, "step", lambda loop, rows, step=Loop.step: steps.append(rows) or step(loop, rows))
+        resumed = list(
+            train(TASK, *splits, accelerator, options, tmp_path / "resumed", states=tmp_path / "states", resume=True)
+        )
+    assert told(resumed) == told(unbroken)
+    assert len(steps) == (2 - broken_after) * unbroken[-1].epoch.step // unbroken[-1].epoch.epoch
+    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("unbroken", "resumed"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not list((tmp_path / "states").iterdir())
+
+
+@pytest.mark.parametrize(
+    "other", [{"seed": 1}, {"learning_rate": 2e-3}, {"augment": ("space",)}, {"num_train_epochs": 3}]
+)
+def test_another_training_does_not_go_on_from_a_state(splits, tmp_path, accelerator, caplog, other):
+    """With another setting, or other data, there is no state, and the training starts with the first epoch."""
+    states = tmp_path / "states"
+    records = train(TASK, *splits, accelerator, recipe(num_train_epochs=2), tmp_path, states=states)
+    while not isinstance(next(records), EpochRecord):
+        pass
+    records.close()
+    options, data = recipe(**{"num_train_epochs": 2, **other}), splits
+    for data in (splits, (splits[0].limited(20), splits[1])) if "seed" in other else (splits,):
+        caplog.clear()
+        with caplog.at_level("INFO", logger="crt"):
+            next(train(TASK, *data, accelerator, options, tmp_path, states=states, resume=True))
+        assert "it starts with the first epoch" in caplog.text
+
+
+def test_a_state_is_pointed_out_or_refused(splits, tmp_path, accelerator, caplog):
+    """Without `resume` a state is named but not used; one that cannot be read is an error that says what to do."""
+    states = tmp_path / "states"
+
+    def start(**options):
+        return train(TASK, *splits, accelerator, recipe(num_train_epochs=2), tmp_path, states=states, **options)
+
+    records = start()
+    while not isinstance(next(records), EpochRecord):
+        pass
+    records.close()
+    with caplog.at_level("INFO", logger="crt"):
+        assert next(start()).step == 1
+    assert "resume=true would go on from it" in caplog.text
+    (file,) = states.iterdir()
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(ModelError, match=r"cannot be read .* delete it to start at the first epoch"):
+        next(start(resume=True))
+
+
+def test_a_full_disk_does_not_stop_a_training(splits, tmp_path, accelerator, caplog, monkeypatch):
+    """Where a state cannot be kept a warning says so, the one before stays, and the checkpoint comes all the same."""
+
+    def full(state, file):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    *_, checkpoint = train(TASK, *splits, accelerator, recipe(), tmp_path, states=tmp_path / "states")
+    assert isinstance(checkpoint, Checkpoint)
+    assert "No space left on device" in caplog.text
+    assert not list((tmp_path / "states").iterdir())

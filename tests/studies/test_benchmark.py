@@ -11,14 +11,15 @@ from conftest import SAMPLES, train_tiny
 
 from crt.catalogue import TASKS
 from crt.errors import DataError, GridError, ModelError, TrackingError
+from crt.history import read_stored, stored_examples
 from crt.models import PredictOptions
 from crt.records import CLEAN, Prediction
 from crt.reporting.table import detail_table
 from crt.studies import benchmark, compare, results
 from crt.studies.answers import Answers
-from crt.studies.grid import Grid
+from crt.studies.grid import Grid, Shard
 from crt.tasks import Source
-from crt.tracking import MlflowTracker, open_run, read_stored, stored_examples
+from crt.tracking import MlflowTracker, open_run
 
 OPTIONS = PredictOptions(max_length=64)
 SMALL = {"perturbations": ("homophone", "space"), "probs": (0.05, 0.3), "seeds": (13, 42)}
@@ -112,6 +113,15 @@ def test_a_killed_grid_is_finished_by_a_rerun(measure, monkeypatch):
     pd.testing.assert_frame_equal(detail_table(resumed), detail_table(unbroken))
     finished = mlflow.search_runs(filter_string="tags.`crt.kind` = 'cell' and attributes.status = 'FINISHED'")
     assert len(finished) == 2 * 9
+
+
+def test_shards_share_out_the_cells(measure):
+    """Each shard measures its own cells alone, and all together give the whole table, no cell twice."""
+    shards = [measure(shard=Shard(number, 4))[0] for number in range(1, 5)]
+    assert count_cells() == 9
+    keys, cells = measure()
+    assert sorted(key for shard in shards for key in shard) == sorted(keys)
+    assert count_cells() == len(cells) == 9
 
 
 def test_a_transformer_is_measured(measure, tiny_checkpoint):

@@ -11,6 +11,7 @@ from conftest import SAMPLES
 from crt import registry
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
+from crt.history import read_stored, stored_outcomes
 from crt.reporting.card import LONGEST, card
 from crt.reporting.signature import latest
 from crt.reporting.table import win_tables
@@ -18,7 +19,6 @@ from crt.reporting.verdict import notes, verdict
 from crt.scoring.evidence import Evidence
 from crt.studies.evidence import gather
 from crt.tasks import SELECTION, Source, load_split, load_training, seen_in_training
-from crt.tracking import read_stored, stored_outcomes
 
 EVALUATE = ("evaluate", "--data_dir", SAMPLES, "--no_figures", "true", "--output_dir", "out")
 SMALL = ("--perturbations", "homophone,space", "--probs", "0.15,0.3", "--seeds", "13,42")

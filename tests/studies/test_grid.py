@@ -1,6 +1,7 @@
 """The grid: it names all of its faults at once, and its cells are identified by what their numbers depend on."""
 
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from crt.studies.grid import (
     Columns,
     Degrees,
     Grid,
+    Shard,
     cell_params,
     cell_title,
     fingerprint,
@@ -271,3 +273,12 @@ def test_format_prob(prob, text):
     """A prob has one spelling, whatever it was computed from."""
     assert format_prob(prob) == text
     assert float(format_prob(float(text))) == float(text)
+
+
+@pytest.mark.parametrize("of", [1, 2, 4, 7, 64])
+def test_every_cell_falls_to_one_shard(of):
+    """Among any number of workers each fingerprint falls to exactly one, and none gets much more than its share."""
+    keys = [sha256(str(number).encode()).hexdigest()[:16] for number in range(6400)]
+    shards = [[key for key in keys if Shard(number, of).holds(key)] for number in range(1, of + 1)]
+    assert sorted(key for shard in shards for key in shard) == sorted(keys)
+    assert max(map(len, shards)) < 1.5 * len(keys) / of

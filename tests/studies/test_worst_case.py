@@ -11,13 +11,14 @@ from conftest import SAMPLES
 from strategies import loaded
 
 from crt.catalogue import TASKS
+from crt.history import read_stored
 from crt.models import PredictOptions
 from crt.models.rule import load_rule
 from crt.perturbations.engine import find_sites, perturb_to_degree
 from crt.studies import benchmark, cells, worst_case
 from crt.studies.grid import Degrees, Grid
 from crt.tasks import Source, load_split
-from crt.tracking import MlflowTracker, open_run, read_stored
+from crt.tracking import MlflowTracker, open_run
 from entrypoints import worst_case as door
 
 OPTIONS = PredictOptions(max_length=64)

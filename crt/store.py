@@ -1,0 +1,137 @@
+"""Living with a tracking store that is new, busy or for a while away, and with processes that died at work.
+
+What waits for what: a locked SQLite database is waited for by SQLite itself, for `PATIENCE`; a tracking server that does
+not answer is asked again by MLflow's client, 7 times over about 2 minutes (`MLFLOW_HTTP_REQUEST_MAX_RETRIES`). Processes
+of one host that meet a fresh database go in one after the other.
+"""
+
+import logging
+import os
+import platform
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import mlflow
+from mlflow.exceptions import MlflowException
+from sqlalchemy import Engine, event
+
+from crt.errors import TrackingError
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 300
+"""Seconds that a locked SQLite database is waited for; MLflow's own 20 are less than a slow backup takes."""
+HOST, PID, STARTED, CLOSED = "crt.host", "crt.pid", "crt.started", "crt.closed"
+"""Tags: which process works on a run, and why somebody else closed it."""
+
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+
+
+@event.listens_for(Engine, "connect")
+def _wait_for_locks(connection: Any, _: object) -> None:
+    """Have a new connection wait: the first statements of MLflow come before it says how long it waits itself."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE}")
+
+
+@event.listens_for(Engine, "before_cursor_execute", retval=True)
+def _wait_longer(_: object, __: object, statement: str, parameters: Any, *___: object) -> tuple[str, Any]:
+    """Replace the time that MLflow sets at the start of every session: there is no setting for it."""
+    if statement.startswith("PRAGMA busy_timeout"):
+        statement = f"PRAGMA busy_timeout = {1000 * PATIENCE}"
+    return statement, parameters
+
+
+@contextmanager
+def first_contact() -> Iterator[None]:
+    """Let the processes of this host that use the same database in, one after the other.
+
+    MLflow makes the tables of a fresh database on the first call; two that do so at once leave it broken for good.
+    """
+    uri = mlflow.get_tracking_uri()
+    if os.name == "nt" or "://" not in uri or uri.startswith(("http", "databricks")):
+        yield
+        return
+    import fcntl
+
+    path = Path(uri.removeprefix("sqlite:///").partition("?")[0] + "-lock")
+    if not uri.startswith("sqlite:///"):
+        name = f"crt-{os.getuid()}-{sha256(uri.encode()).hexdigest()[:16]}.lock"
+        path = Path(tempfile.gettempdir()) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def twice(call: Callable[[], object]) -> None:
+    """Do something in the store, and do it once more if that fails.
+
+    MLflow's client repeats a request that got no answer, but not one whose answer broke off half way.
+    """
+    try:
+        call()
+    except MlflowException as error:
+        log.warning("the tracking store failed (%s): trying once more", " ".join(error.message.split())[:200])
+        call()
+
+
+def process_tags() -> dict[str, str]:
+    """Return the tags that say which process works on a run."""
+    return {HOST: platform.node(), PID: str(os.getpid()), STARTED: _started(os.getpid()) or ""}
+
+
+def close_dead(client: mlflow.MlflowClient, runs: list[Any]) -> int:
+    """Close the running runs among these whose process, one of this host, is gone; return how many there were."""
+    closed = 0
+    for run in runs:
+        tags = run.data.tags
+        if tags.get(HOST) != platform.node() or not tags.get(PID, "").isdecimal():
+            continue
+        started = _started(int(tags[PID]))
+        if started is not None and tags.get(STARTED, started) == started:
+            continue
+        client.set_tag(run.info.run_id, CLOSED, f"process {tags[PID]} of {tags[HOST]} ended without closing this run")
+        client.set_terminated(run.info.run_id, "KILLED")
+        closed += 1
+    return closed
+
+
+def store_error(error: Exception) -> TrackingError:
+    """Return what to say of a store that cannot be used at all."""
+    cause = " ".join(str(error).split())[:300]
+    return TrackingError(
+        f"the tracking store {without_password(mlflow.get_tracking_uri())} cannot be used ({type(error).__name__}: {cause}); "
+        "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
+    )
+
+
+def without_password(uri: str) -> str:
+    """Return the address of a store as it may be shown."""
+    return re.sub(r"(://[^:/@]+):[^@/]+@", r"\1:***@", uri)
+
+
+def _started(pid: int) -> str | None:
+    """Return when a process of this host began, in ticks since the boot; empty: it lives, but that is not known; None: gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        fields = []
+    if fields:
+        return None if fields[0] == "Z" else fields[19]
+    if os.name == "nt":  # there, signal 0 would end it
+        return ""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except OSError:
+        pass
+    return ""

@@ -1,0 +1,85 @@
+"""Training as an experiment, on a real store with a real registry."""
+
+from pathlib import Path
+
+import mlflow
+import pytest
+from conftest import SAMPLES
+
+from crt.catalogue import TASKS
+from crt.models import PredictOptions
+from crt.models.training import TrainOptions
+from crt.records import ResolvedModel
+from crt.studies import train
+from crt.studies.answers import at_hand
+from crt.tasks import Source
+from crt.tracking import MlflowTracker, open_run
+
+OPTIONS = TrainOptions(
+    model="tiny", learning_rate=1e-3, num_train_epochs=2, train_batch_size=16, predict=PredictOptions(max_length=64)
+)
+
+
+@pytest.fixture
+def trained(store, accelerator):
+    """Train a tiny model on the sample reviews; returns the run and the registered version."""
+
+    def run(**changes):
+        with open_run("train", "test", {}) as tracker:
+            version = train.run(
+                TASKS["chnsenticorp"], Source(SAMPLES), OPTIONS, accelerator, tracker, eval_subset=8, **changes
+            )
+            return tracker.run_id, version
+
+    return run
+
+
+def curves(run_id):
+    """Return every value of every metric that does not come from a clock, in the order they were logged."""
+    client = mlflow.MlflowClient()
+    names = set(client.get_run(run_id).data.metrics) - {"train_seconds", "tokens_per_second"}
+    return {name: sorted((m.step, m.value) for m in client.get_metric_history(run_id, name)) for name in names}
+
+
+def test_a_resumed_run_has_the_whole_curve_once(trained):
+    """The run that goes on has every metric of every epoch once, and its state is gone when the model is registered."""
+    unbroken, first = trained()
+    log_metrics = MlflowTracker.log_metrics
+
+    def dies(self, metrics, step=0):
+        if metrics.get("epoch") == 2:
+            raise KeyboardInterrupt
+        log_metrics(self, metrics, step)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MlflowTracker, "log_metrics", dies)
+        with pytest.raises(KeyboardInterrupt):
+            trained(resume=True)
+    assert list(train.STATES.iterdir())
+    resumed, second = trained(resume=True)
+    assert not list(train.STATES.iterdir())
+    assert curves(resumed) == curves(unbroken)
+    assert len(curves(resumed)["train_loss"]) == len({step for step, _ in curves(resumed)["train_loss"]})
+    assert (first, second) == ("crt-chnsenticorp/1", "crt-chnsenticorp/2")
+
+
+def test_a_machine_without_the_download_fetches_the_version_itself(trained):
+    """A process that does not see the folder of the main process downloads the version that was chosen there."""
+    _, version = trained()
+    here = at_hand(ResolvedModel("/on/another/machine", f"models:/{version}"))
+    assert here.source == f"models:/{version}"
+    assert next(Path(here.spec).rglob("model.safetensors")).is_file()
+    for seen in (here, ResolvedModel("rule", "rule"), ResolvedModel("some/hub-id", "some/hub-id")):
+        assert at_hand(seen) == seen
+
+
+def test_a_training_that_could_not_be_registered_is_not_lost(trained, monkeypatch):
+    """When the registry fails after the last epoch, `resume` registers the model without a step of training."""
+    from crt import registry
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "register", lambda *_, **__: (_ for _ in ()).throw(OSError("the server went away")))
+        with pytest.raises(OSError, match="went away"):
+            trained()
+    monkeypatch.setattr("crt.models.loop.Loop.step", lambda *_: pytest.fail("a step was made again"))
+    assert trained(resume=True)[1] == "crt-chnsenticorp/1"

@@ -1,0 +1,198 @@
+"""A store that is new, locked or away, and runs whose process died: with real processes, locks and servers."""
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import mlflow
+import pandas as pd
+import pytest
+from conftest import ROOT
+from test_tracking import record
+
+from crt.history import read_stored
+from crt.reporting.table import detail_table
+from crt.store import CLOSED, HOST, PID, STARTED, process_tags
+from crt.tracking import open_run
+
+EVALUATE = ("evaluate", "--smoke", "--dataset", "tnews", "--no_figures")
+
+
+def start(name, *arguments, folder, **environment):
+    """Start `python -m entrypoints.<name>` in a folder."""
+    return subprocess.Popen(
+        [sys.executable, "-m", f"entrypoints.{name}", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def ended_well(processes):
+    """Wait for processes; return what they wrote."""
+    said = [process.communicate(timeout=600)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(said), "\n".join(said)
+    return said
+
+
+@contextmanager
+def server(folder, port=None):
+    """Run `mlflow server` with one worker until the block ends; give its address."""
+    if port is None:
+        with closing(socket.socket()) as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+    arguments = [
+        "server",
+        "--workers",
+        "1",
+        "--port",
+        str(port),
+        "--backend-store-uri",
+        f"sqlite:///{folder}/server.db",
+    ]
+    arguments += ["--artifacts-destination", str(folder / "artifacts")]
+    environment = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
+    with (folder / "server.log").open("a") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", *arguments],
+            cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    try:
+        for _ in range(600):
+            with closing(socket.socket()) as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def status_of(run_id):
+    """Return the status of a run and why it was closed."""
+    run = mlflow.get_run(run_id)
+    return run.info.status, run.data.tags.get(CLOSED)
+
+
+def test_runs_of_dead_processes_are_closed(store):
+    """A running run is closed if its process is gone or its number was given to another; of another host, never."""
+    client, ours = mlflow.MlflowClient(), process_tags()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    tags = {
+        "gone": {**ours, PID: str(gone.pid)},
+        "reused": {**ours, STARTED: "1"},
+        "elsewhere": {**ours, PID: str(gone.pid), HOST: "another"},
+        "alive": ours,
+        "foreign": {},
+    }
+    runs = {name: client.create_run("0", tags=tag).info.run_id for name, tag in tags.items()}
+    with open_run("grid", "next", {}):
+        pass
+    assert status_of(runs["gone"]) == ("KILLED", f"process {gone.pid} of {ours[HOST]} ended without closing this run")
+    assert status_of(runs["reused"])[0] == "KILLED"
+    assert [status_of(runs[name]) for name in ("elsewhere", "alive", "foreign")] == [("RUNNING", None)] * 3
+
+
+def test_a_killed_process_leaves_no_running_run(store, tmp_path):
+    """After SIGKILL in the middle of a grid and of a cell the next command closes both runs."""
+    code = (
+        "import os, signal; from test_tracking import record; from crt.tracking import open_run, MlflowTracker\n"
+        "with open_run('grid', 'killed', {}) as tracker, tracker.child('detect', 'child', {}):\n"
+        "    tracker.client.log_batch = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    tracker.log_cell(record())"
+    )
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    killed = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert mlflow.search_runs()["status"].tolist() == ["RUNNING"] * 3
+    with open_run("grid", "next", {}):
+        pass
+    assert sorted(mlflow.search_runs()["status"]) == ["FINISHED", "KILLED", "KILLED", "KILLED"]
+
+
+@pytest.mark.slow
+def test_four_processes_meet_a_fresh_store(tmp_path):
+    """Four commands that use a database for the first time at once all measure, and lose nothing."""
+    uri = f"sqlite:///{tmp_path}/new.db"
+    shards = [
+        start(*EVALUATE, "--shard", f"{number}/4", folder=tmp_path, MLFLOW_TRACKING_URI=uri, MLFLOW_EXPERIMENT_NAME="x")
+        for number in range(1, 5)
+    ]
+    ended_well(shards)
+    mlflow.set_tracking_uri(uri)
+    assert len(read_stored(["x"], ()).cells["key"].unique()) == 55
+
+
+@pytest.mark.slow
+def test_shards_on_a_server_give_the_cells_of_one_worker(tmp_path):
+    """Four workers on one tracking server store, to the last digit, the cells that one worker stores."""
+    with server(tmp_path) as uri:
+        shards = [
+            start(
+                *EVALUATE, "--shard", f"{k}/4", folder=tmp_path, MLFLOW_TRACKING_URI=uri, MLFLOW_EXPERIMENT_NAME="four"
+            )
+            for k in range(1, 5)
+        ]
+        ended_well(shards)
+        ended_well([start(*EVALUATE, folder=tmp_path, MLFLOW_TRACKING_URI=uri, MLFLOW_EXPERIMENT_NAME="one")])
+        mlflow.set_tracking_uri(uri)
+        four, one = (read_stored([name], ()).cells for name in ("four", "one"))
+    assert len(four) == len(one) == 55
+    assert sorted(four["key"]) == sorted(one["key"])
+    pd.testing.assert_frame_equal(detail_table(four), detail_table(one))
+
+
+@pytest.mark.slow
+def test_a_locked_database_is_waited_for(store, tmp_path):
+    """A database that somebody else locks for 30 seconds delays a cell and a registered model, and loses neither."""
+    path = store.removeprefix("sqlite:///")
+    locked = threading.Event()
+
+    def lock():
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            locked.set()
+            time.sleep(30)
+            connection.rollback()
+
+    with open_run("grid", "test", {}) as tracker:
+        holder = threading.Thread(target=lock)
+        holder.start()
+        locked.wait()
+        began = time.monotonic()
+        tracker.log_cell(record())
+        assert time.monotonic() - began > 25
+        holder.join()
+        assert tracker.finished() == {"key1"}
+
+
+@pytest.mark.slow
+def test_a_server_that_goes_away_is_waited_for(tmp_path):
+    """A tracking server that is killed in the middle of a grid and is back after 20 seconds loses no cell."""
+    with server(tmp_path) as uri:
+        port = int(uri.rpartition(":")[2])
+        worker = start(*EVALUATE, folder=tmp_path, MLFLOW_TRACKING_URI=uri)
+        mlflow.set_tracking_uri(uri)
+        while worker.poll() is None and len(read_stored((), ()).cells) < 5:
+            time.sleep(0.5)
+    assert worker.poll() is None
+    time.sleep(20)
+    with server(tmp_path, port):
+        ended_well([worker])
+        cells = read_stored((), ()).cells
+        runs = mlflow.search_runs()
+    assert len(cells) == cells["key"].nunique() == 55
+    assert set(runs["status"]) == {"FINISHED"}
+    assert len(pd.read_csv(Path(tmp_path, "outputs", "robustness_results_multi.csv"))) == 54

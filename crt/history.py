@@ -135,8 +135,9 @@ def _artifact(artifacts: str, name: str) -> str:
             path = mlflow.artifacts.download_artifacts(artifact_uri=f"{artifacts}/{name}", dst_path=folder)
             return Path(path).read_text(encoding="utf-8", errors="surrogatepass")
     except (MlflowException, OSError) as error:
+        cause = " ".join(str(error).split())
         raise TrackingError(
-            f"{name} is not in {without_password(artifacts)}, where the store says it is ({error}); if that folder was moved, "
+            f"{name} is not in {without_password(artifacts)}, where the store says it is ({cause}); if that folder was moved, "
             "move it back or put a link to it there (ln -s NEW OLD); if it is lost, measure again with force=true"
         ) from error
 

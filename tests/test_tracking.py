@@ -11,7 +11,7 @@ from mlflow.exceptions import MlflowException
 from crt import registry
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
-from crt.history import read_stored, stored_examples
+from crt.history import read_stored, stored_examples, stored_outcomes
 from crt.models import PredictOptions, load_predictor
 from crt.records import Cell, CellRecord, Degree
 from crt.tracking import open_run
@@ -55,7 +55,7 @@ def test_kinds_are_kept_apart(store):
         assert (tracker.finished(), tracker.finished("degree")) == ({"key1"}, {"d"})
         row = tracker.cells(["d"], "degree").iloc[0]
         assert (row["degree"], row["seed"], row["samples"], row["worst_case"]) == (0.3, 7, 20, 0.5)
-        assert tracker.outcomes(row["run_id"])["gold"].tolist() == ['x,"y"', "z"]
+        assert stored_outcomes(tracker.cells(["d"], "degree"))[0]["gold"].tolist() == ['x,"y"', "z"]
         with pytest.raises(TrackingError, match="1 of 1 cells are not in the store"):
             tracker.cells(["d"])
     assert mlflow.get_run(row["run_id"]).data.tags["crt.kind"] == "degree"
@@ -108,7 +108,7 @@ def test_artifacts_that_were_moved(store, tmp_path):
 
 def test_more_cells_than_a_page(store, monkeypatch):
     """Reading goes on page by page: nothing is cut off without a word."""
-    monkeypatch.setattr("crt.tracking.PAGE", 2)
+    monkeypatch.setattr("crt.history.PAGE", 2)
     with open_run("grid", "test", {}) as tracker:
         for seed in range(5):
             tracker.log_cell(record(seed))

@@ -119,9 +119,13 @@ class MlflowTracker:
                 (Path(folder) / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
                 pd.DataFrame(record.outcomes).to_csv(Path(folder) / OUTCOMES, index=False, lineterminator="\n")
                 self.client.log_artifacts(run_id, folder)
-        except BaseException:
+        except BaseException as error:
             with suppress(MlflowException):  # if the store is away, the next command closes the run
                 self.client.set_terminated(run_id, "FAILED")
+            if isinstance(error, OSError):
+                raise TrackingError(
+                    f"the files of {name} cannot be stored ({error}); make room and start again: finished cells are kept"
+                ) from error
             raise
         self.client.set_terminated(run_id, "FINISHED")
 

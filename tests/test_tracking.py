@@ -66,7 +66,9 @@ def test_a_cell_that_fails_half_way_does_not_count(store, monkeypatch):
     """If the artifacts cannot be stored the cell ends FAILED and is not among the finished ones."""
     with open_run("grid", "test", {}) as tracker:
         monkeypatch.setattr(tracker.client, "log_artifacts", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(
+            TrackingError, match=r"files of .* cannot be stored \(disk full\); make room and start again"
+        ):
             tracker.log_cell(record())
         assert tracker.finished() == frozenset()
     assert read_stored((), ()).cells.empty

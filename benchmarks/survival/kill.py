@@ -2,7 +2,8 @@
 
 python benchmarks/survival/kill.py [--kills 20] [--seed 0]
 
-Each kill is SIGKILL, SIGTERM or Ctrl-C (SIGINT to the whole process group), after a time that is drawn. What was killed is
+Each kill is SIGKILL, SIGTERM or Ctrl-C (SIGINT to the whole process group), a moment after the store has got a number of
+new metrics that is drawn. What was killed is
 started again until it ends well; then the table, the cells, the weights, the files and the states of all runs are compared
 with those of an unbroken run.
 """
@@ -12,11 +13,13 @@ import hashlib
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
@@ -31,8 +34,11 @@ ROOT = Path(__file__).parent.parent.parent
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 JOBS = {
     "evaluate": ("evaluate", "--smoke", "--dataset", "tnews", "--no_figures"),
-    "train": ("train", "--smoke", "--dataset", "tnews", "--num_train_epochs", "4", "--max_length", "64", "--resume"),
+    "train": ("train", "--smoke", "--dataset", "tnews", "--num_train_epochs", "12", "--max_length", "64", "--resume"),
 }
+
+ROWS = {"evaluate": 100, "train": 150}
+"""A kill comes after 1 to so many more rows of metrics: a cell has about 20, an epoch of training about 18."""
 
 
 def main() -> None:
@@ -49,19 +55,20 @@ def main() -> None:
             assert code == 0
             told = Counter()
             for number in range(arguments.kills // len(JOBS)):
-                code = run(command, broken, kill=SIGNALS[number % 3], after=draw.uniform(0.2, 1.0) * seconds)[1]
-                told[f"{SIGNALS[number % 3].name} -> {code}"] += 1
+                after, name_of = draw.randint(1, ROWS[job]), SIGNALS[number % 3]
+                code = run(command, broken, kill=name_of, after=after, delay=draw.uniform(0, 0.3))[1]
+                told[f"{name_of.name} -> {code}"] += 1
             assert run(command, broken)[1] == 0
-            print(f"{job}: an unbroken run takes {seconds:.0f} s; signals and exit codes: {dict(told)}")
+            print(f"{job}: an unbroken run takes {seconds:.0f} s; signals and exit codes: {dict(told)}", flush=True)
             {"evaluate": check_cells, "train": check_weights}[job](unbroken, broken)
             check_runs(broken)
     print("all is as in an unbroken run")
 
 
 def run(
-    command: tuple[str, ...], folder: Path, *, kill: signal.Signals | None = None, after: float = 0.0
+    command: tuple[str, ...], folder: Path, *, kill: signal.Signals | None = None, after: int = 0, delay: float = 0.0
 ) -> tuple[float, int]:
-    """Run a command in a folder, and kill its process group after some seconds; return its seconds and exit code."""
+    """Run a command in a folder, and kill its process group after some new metrics; return its seconds and exit code."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_TRACKING")}
     environment = {**kept, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
@@ -72,14 +79,26 @@ def run(
         cwd=folder, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     if kill:
-        try:
-            process.wait(after)
-        except subprocess.TimeoutExpired:
+        wanted = metrics(folder) + after
+        while process.poll() is None and metrics(folder) < wanted:
+            time.sleep(0.05)
+        time.sleep(delay)
+        if process.poll() is None:
             os.killpg(process.pid, kill)
     code = process.wait(600)
     for file in (folder / "outputs").glob("*.csv"):
         assert file.read_bytes().endswith(b"\n"), f"{file} is half a file"
     return time.monotonic() - started, code
+
+
+def metrics(folder: Path) -> int:
+    """Return the number of metrics in the store; 0 before it has tables."""
+    with (
+        suppress(sqlite3.OperationalError),
+        closing(sqlite3.connect(f"file:{folder}/mlflow.db?mode=ro", uri=True)) as db,
+    ):
+        return int(db.execute("SELECT count(*) FROM metrics").fetchone()[0])
+    return 0
 
 
 def check_cells(unbroken: Path, broken: Path) -> None:

@@ -50,12 +50,21 @@ def staged(tracker: "MlflowTracker", folder: Path) -> Iterator[Path]:
     Args:
         tracker: of the run.
         folder: made if it does not exist.
+
+    Raises:
+        CrtError: the files cannot be written, for a full disk say.
     """
     with tempfile.TemporaryDirectory() as temporary:
         staging = Path(temporary)
         yield staging
-        tracker.log_folder(staging)
-        move_files(staging, folder)
+        try:
+            tracker.log_folder(staging)
+            move_files(staging, folder)
+        except OSError as error:
+            raise CrtError(
+                f"the tables cannot be written to {folder} and to the run ({error}); make room and start again: what was "
+                "measured is kept"
+            ) from error
 
 
 def check_output(folder: Path) -> None:
@@ -77,8 +86,12 @@ def move_files(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for file in sorted(source.iterdir()):
         partial = target / f".{file.name}.partial"
-        partial.write_bytes(file.read_bytes())
-        partial.replace(target / file.name)
+        try:
+            partial.write_bytes(file.read_bytes())
+            partial.replace(target / file.name)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
 
 
 def _write_examples(cells: pd.DataFrame, path: Path) -> None:

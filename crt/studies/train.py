@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crt.catalogue import Task
+from crt.errors import TrackingError
 from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, train
@@ -115,15 +116,21 @@ def _register(
     value = checkpoint.epoch.selection[options.selection_metric]
     alias = checkpoint_alias(checkpoint.base_model, options.seed)
     tracker.log_metrics({f"best_{name}": score for name, score in checkpoint.epoch.selection.items()})
-    version, message = registry.register(
-        tracker.run_id,
-        checkpoint.folder,
-        task,
-        name=f"{task.name}-{alias}",
-        alias=alias,
-        metric=options.selection_metric,
-        value=value,
-        digest=selection.digest(),
-    )
+    try:
+        version, message = registry.register(
+            tracker.run_id,
+            checkpoint.folder,
+            task,
+            name=f"{task.name}-{alias}",
+            alias=alias,
+            metric=options.selection_metric,
+            value=value,
+            digest=selection.digest(),
+        )
+    except OSError as error:
+        raise TrackingError(
+            f"the trained model cannot be stored ({error}); make room and start again with resume=true: it need not be "
+            "trained again"
+        ) from error
     log.info("%s", message)
     return version

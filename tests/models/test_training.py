@@ -1,7 +1,9 @@
 """The training loop."""
 
+from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -199,3 +201,30 @@ def test_a_full_disk_does_not_stop_a_training(splits, tmp_path, accelerator, cap
     assert isinstance(checkpoint, Checkpoint)
     assert "No space left on device" in caplog.text
     assert not list((tmp_path / "states").iterdir())
+
+
+@pytest.mark.parametrize("world", [2, 3, 4])
+def test_processes_share_out_every_row_once(splits, accelerator, monkeypatch, world):
+    """Of uneven batches, and of those with fewer rows than processes, each row counts once over all processes."""
+    model, tokenizer = _new_model(TASK, splits[0], recipe())
+    loop = Loop(model, tokenizer, splits[0], accelerator, recipe())
+    monkeypatch.setattr("crt.models.loop.collate", lambda _, features, __: {"features": features})
+    number = {id(feature): row for row, feature in enumerate(loop.encoded.features)}
+    batch, seen = [], []
+
+    def forward(features):
+        batch[:] = [number[id(feature)] for feature in features]
+        return SimpleNamespace(logits=torch.zeros(len(features), 2))
+
+    loop.model = forward
+    for rows in ([5], [3, 1], [7, 2, 9, 4, 8]):
+        losses = []
+        for rank in range(world):
+            loop.accelerator = SimpleNamespace(
+                process_index=rank, num_processes=world, device="cpu", autocast=nullcontext, backward=lambda _: None
+            )
+            losses.append(loop._backward(rows, len(rows)))
+            seen += batch if losses[-1] else []
+        assert np.mean(losses) == pytest.approx(np.log(2))
+        assert sorted(seen) == sorted(rows)
+        seen.clear()

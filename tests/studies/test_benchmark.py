@@ -13,6 +13,7 @@ from crt.catalogue import TASKS
 from crt.errors import DataError, GridError, ModelError, TrackingError
 from crt.history import read_stored, stored_examples
 from crt.models import PredictOptions
+from crt.models.transformer import TransformerClassifier
 from crt.records import CLEAN, Prediction
 from crt.reporting.table import detail_table
 from crt.studies import benchmark, compare, results
@@ -130,6 +131,31 @@ def test_a_transformer_is_measured(measure, tiny_checkpoint):
     row = cells[cells["perturbation"] == "shape"].iloc[0]
     assert (row["model"], row["train_seed"], row["precision"]) == ("tiny", "42", "fp32")
     assert row["unk_rate_increase"] > 0
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_model_without_an_answer_ends_the_grid(measure, tiny_checkpoint, monkeypatch, value):
+    """NaN or infinity for an input, here a perturbed one, is an error that shows it; no cell with it is stored."""
+    forward, passes = TransformerClassifier._forward, []
+
+    def breaks(self, features):
+        passes.append(len(features))
+        probabilities = forward(self, features)
+        if len(passes) > clean:
+            probabilities[0, 0] = value
+        return probabilities
+
+    monkeypatch.setattr(TransformerClassifier, "_forward", breaks)
+    clean = 10**6
+    measure(models=(str(tiny_checkpoint),), perturbations=("width",), probs=(0.0,), seeds=(1,))
+    clean = len(passes)
+    passes.clear()
+    with pytest.raises(
+        ModelError, match=r"no answer \(NaN or infinity, .*\) for 1 of \d+ inputs, the first of them \('"
+    ):
+        measure(models=(str(tiny_checkpoint),), force=True, perturbations=("space",), probs=(0.3,), seeds=(1,))
+    runs = mlflow.search_runs(filter_string="tags.`crt.perturbation` = 'space' and attributes.status = 'FINISHED'")
+    assert runs.empty
 
 
 def test_each_input_is_predicted_once():

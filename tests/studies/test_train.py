@@ -7,6 +7,7 @@ import pytest
 from conftest import SAMPLES
 
 from crt.catalogue import TASKS
+from crt.errors import TrackingError
 from crt.models import PredictOptions
 from crt.models.training import TrainOptions
 from crt.records import ResolvedModel
@@ -78,8 +79,8 @@ def test_a_training_that_could_not_be_registered_is_not_lost(trained, monkeypatc
     from crt import registry
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "register", lambda *_, **__: (_ for _ in ()).throw(OSError("the server went away")))
-        with pytest.raises(OSError, match="went away"):
+        patch.setattr(registry, "register", lambda *_, **__: (_ for _ in ()).throw(OSError("No space left")))
+        with pytest.raises(TrackingError, match=r"cannot be stored \(No space left\); .* resume=true"):
             trained()
     monkeypatch.setattr("crt.models.loop.Loop.step", lambda *_: pytest.fail("a step was made again"))
     assert trained(resume=True)[1] == "crt-chnsenticorp/1"

@@ -3,8 +3,10 @@
 import importlib
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ os.environ |= {
     "HF_HUB_OFFLINE": "1",
     "ACCELERATE_USE_CPU": "true",
     "TOKENIZERS_PARALLELISM": "false",
+    "OMP_NUM_THREADS": "1",  # tiny models only lose time to a second thread, most of all on a busy machine
 }
 for name in ("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", "CRT_DATA_DIR"):
     os.environ.pop(name, None)
@@ -39,6 +42,8 @@ def store(migrated, tmp_path, monkeypatch):
     import mlflow
 
     shutil.copy(migrated, tmp_path / "mlflow.db")
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as database, database:
+        database.execute("UPDATE experiments SET artifact_location = ?", (str(tmp_path / "mlruns" / "0"),))
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)

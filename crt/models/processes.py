@@ -40,10 +40,17 @@ def start(precision: str = "auto") -> Accelerator:
         accelerator = Accelerator(mixed_precision=chosen)
     except ValueError as error:
         raise ModelError(f"precision {precision} cannot be had on this device: {error}") from error
-    if accelerator.device.type == "cpu" and accelerator.num_processes == 1:
-        # accelerate launch leaves a single CPU process one thread
-        torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    # accelerate launch leaves a single CPU process one thread where the user says nothing
+    unset = "1" if "ACCELERATE_MIXED_PRECISION" in os.environ else None
+    alone = accelerator.device.type == "cpu" and accelerator.num_processes == 1
+    if alone and os.environ.get("OMP_NUM_THREADS") in (None, unset):
+        torch.set_num_threads(_cores())
     return accelerator
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def precision_of(accelerator: Accelerator) -> str:

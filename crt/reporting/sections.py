@@ -82,6 +82,7 @@ def glance(summary: pd.DataFrame) -> Html:
     rows: list[list[object]] = []
     for (dataset, model), group in summary.groupby(["dataset", "model"], sort=False):
         top = group[group["prob"] == group["prob"].max()]
+        clean = top["clean_acc_mean"].iloc[0]
         after, drop = top["perturbed_acc_mean"].mean(), top["acc_drop_mean"].mean()
         if missing(after) or missing(drop):
             continue
@@ -89,7 +90,7 @@ def glance(summary: pd.DataFrame) -> Html:
         style = f"--kept:{100 * after:.1f}%;--lost:{100 * max(drop, 0):.1f}%"
         bar = tag("td", tag("span", style=style, class_="bar", aria_hidden="true"))
         costs = tag("td", f"{worst['perturbation']} ", tag("span", f"{percent(-worst['acc_drop_mean'])}", class_="pm"))
-        rows.append([dataset, name(model), percent(after + drop), percent(after), percent(-drop), bar, costs])
+        rows.append([dataset, name(model), percent(clean), percent(after), percent(-drop), bar, costs])
     header = [
         "data set",
         "model",
@@ -110,9 +111,7 @@ def paper_tables(tables: Sequence[PaperTable]) -> Html:
     """Return the tables of the paper, the first one open."""
     parts: list[object] = []
     for number, found in enumerate(tables):
-        stars = any(value.endswith("*") for row in found.rows for value in row)
-        legend = " * significant after Holm's correction, p < 0.05." if stars else ""
-        body = joined([_paper_table(found), note(found.caption + legend)])
+        body = joined([_paper_table(found), note(found.caption)])
         parts.append(body if number == 0 else folded(f"Table: {titled(found.metric)}", body))
     return joined(parts) if parts else note("There are no tables.")
 

@@ -89,8 +89,12 @@ def _weakest(slices: pd.DataFrame, dataset: str, model: str) -> Iterator[str]:
     under = "all perturbations together" if first["perturbation"] == ALL else first["perturbation"]
     yield (
         f"It breaks most clearly where {first['slice']} is “{first['group']}” (under {under}): {100 * first['drop']:.1f} "
-        f"points are lost there, {100 * first['rest']:.1f} elsewhere."
+        f"points are lost there, {_lost(first['rest'])} elsewhere."
     )
+
+
+def _lost(points: float) -> str:
+    return f"{100 * points:.1f}" if points >= 0 else f"{-100 * points:.1f} gained"
 
 
 def _ranked(summary: pd.DataFrame, duels: pd.DataFrame, dataset: str) -> Iterator[str]:
@@ -102,7 +106,7 @@ def _ranked(summary: pd.DataFrame, duels: pd.DataFrame, dataset: str) -> Iterato
     here = duels[duels["dataset"] == dataset] if not duels.empty else duels
     if not here.empty:
         ties = int((here["outcome"] == "tie").sum())
-        yield f"Of {len(here)} comparisons of two models on {dataset}, {ties} cannot tell them apart."
+        yield f"Of {len(here)} comparisons of two models on {dataset}, {len(here) - ties} tell them apart."
 
 
 def notes(tests: pd.DataFrame, counts: dict[str, int]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.perturbations import Loaded, load
 from crt.records import CLEAN, CellRecord, Input, ResolvedModel
+from crt.resources import manifest
 from crt.studies.answers import at_hand
 from crt.studies.grid import M, Scope, cell_title, fingerprint
 from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
@@ -224,5 +225,7 @@ def params_of(group: Group, scope: Scope[M], loaded: Loaded | None) -> dict[str,
     if loaded is not None:
         params["fields"] = scope.fields if len(group.task.fields) > 1 else "text"
         params["table_sha256"] = loaded.table.sha256[:16] if loaded.table else ""
+        resources = loaded.perturbation.resources
+        params["resources"] = ", ".join(f"{path} {manifest()[path][:8]}" for path in resources)
         params["libraries"] = ", ".join(f"{name} {version(name)}" for name in loaded.perturbation.libraries)
     return {name: value for name, value in params.items() if value}

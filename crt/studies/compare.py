@@ -45,6 +45,7 @@ AGREE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("data_digest", ("dataset",)),
     ("fields", ("dataset", "perturbation")),
     ("table_sha256", ("perturbation",)),
+    ("resources", ("perturbation",)),
     ("libraries", ("perturbation",)),
     ("predictor", ("dataset", "model", "train_seed")),
 )

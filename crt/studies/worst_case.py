@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from crt.tracking import MlflowTracker
 
+OF_PERTURBATION = ["table_sha256", "resources", "libraries"]
+"""Params that say where the sites of a perturbation come from."""
+
 CASES = {"average": "average_case", "worst": "worst_case", "surviving": "worst_case_surviving"}
 """The curves that get a score, and their columns."""
 
@@ -202,16 +205,14 @@ def _survival(stored: pd.DataFrame) -> list[float]:
 def _params(stored: pd.DataFrame) -> dict[str, str]:
     """Return the params that all degrees share, and digests: what ends in `_digest` must agree where models are compared."""
     first = stored.iloc[0]
-    facts = stored.drop(
-        columns=["key", "run_id", "artifacts", "perturbation", "table_sha256", "libraries"], errors="ignore"
-    )
+    facts = stored.drop(columns=["key", "run_id", "artifacts", "perturbation", *OF_PERTURBATION], errors="ignore")
     shared = facts.loc[:, facts.eq(facts.iloc[0]).all()].iloc[0]
     params = {str(name): value for name, value in shared.items() if isinstance(value, str)}
     params["degrees"] = ",".join(format_prob(degree) for degree in sorted(set(stored["degree"])))
     params |= {"samples": str(first["samples"]), "perturbation_seed": str(first["seed"])}
     how = ("degrees", "samples", "perturbation_seed", "fields", "scoring_version")
     params["protocol_digest"] = rows_digest([name, params[name]] for name in how)
-    sources = stored.reindex(columns=["perturbation", "table_sha256", "libraries"]).fillna("").drop_duplicates()
+    sources = stored.reindex(columns=["perturbation", *OF_PERTURBATION]).fillna("").drop_duplicates()
     for perturbation, *source in sources.itertuples(index=False):
         params[f"{perturbation}_digest"] = rows_digest([source])
     return params

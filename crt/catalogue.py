@@ -58,7 +58,7 @@ class Task:
     @property
     def registered_name(self) -> str:
         """The name under which its checkpoints are registered."""
-        return "crt-" + self.name.replace("/", "-").replace(":", "-")
+        return "crt-" + "".join(char if char.isalnum() or char in "-_." else "-" for char in self.name)
 
     @property
     def selects_on_validation(self) -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from hashlib import sha256
 from importlib.metadata import version as installed
 from pathlib import Path
 
@@ -158,19 +159,25 @@ def crown(reference: str, value: float, signature: str) -> str:
     Args:
         reference: `name/version`.
         value: mean accuracy over the default grid, on the selection split.
-        signature: how it was measured; a value that was measured otherwise cannot be compared, and gives way.
+        signature: how it was measured; what was measured otherwise is not compared, and the old version stays.
     """
     client = mlflow.MlflowClient()
     name, _, number = reference.partition("/")
-    client.set_model_version_tag(name, number, "robust_value", repr(value))
-    client.set_model_version_tag(name, number, "robust_signature", signature)
+    tag = f"mean_perturbed_acc {sha256(signature.encode()).hexdigest()[:8]}"
+    client.set_model_version_tag(name, number, tag, repr(value))
     old, new = best_version(name, MOST_ROBUST), f"version {number} (mean perturbed accuracy {value:.4f})"
     if old is not None and str(old.version) == number:
         return ""
-    if old is not None and old.tags.get("robust_signature") == signature:
-        before = float(old.tags["robust_value"])
-        if before >= value:
-            return f"{name}@{MOST_ROBUST} stays version {old.version} ({before:.4f}); this is {new}"
+    if old is not None and not TINY == old.tags.get("base_model") != client.get_model_version(name, number).tags.get(
+        "base_model"
+    ):
+        if tag not in old.tags:
+            return (
+                f"{name}@{MOST_ROBUST} stays version {old.version}: it was measured otherwise, so it cannot be compared with "
+                f"{new}; evaluate models:/{name}/{old.version} in the same way"
+            )
+        if float(old.tags[tag]) >= value:
+            return f"{name}@{MOST_ROBUST} stays version {old.version} ({float(old.tags[tag]):.4f}); this is {new}"
     client.set_registered_model_alias(name, MOST_ROBUST, number)
     return f"{name}@{MOST_ROBUST} is {new}"
 

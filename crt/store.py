@@ -96,7 +96,7 @@ def close_dead(client: mlflow.MlflowClient, runs: list[Any]) -> int:
         if tags.get(HOST) != platform.node() or not tags.get(PID, "").isdecimal():
             continue
         started = _started(int(tags[PID]))
-        if started is not None and tags.get(STARTED, started) == started:
+        if started == "" or (started is not None and tags.get(STARTED, started) == started):
             continue
         client.set_tag(run.info.run_id, CLOSED, f"process {tags[PID]} of {tags[HOST]} ended without closing this run")
         client.set_terminated(run.info.run_id, "KILLED")

@@ -189,7 +189,10 @@ def check_split(task: Task, split: str, source: Source) -> None:
     if split == SELECTION and "train" in task.files:
         split = "validation" if task.selects_on_validation else "train"
     if split not in task.files:
-        raise DataError(f"{task.name} has no split '{split}'; it has {', '.join(task.files)} and {SELECTION}")
+        raise DataError(
+            f"{task.name} has no split '{split}'; it has {', '.join(task.files)}"
+            + (f" and {SELECTION}" if "train" in task.files else "")
+        )
     root = task.root or source.data_dir
     if root is None and task.hub is None:
         raise DataError(

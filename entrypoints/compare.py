@@ -5,13 +5,14 @@ from typing import Any
 
 import click
 
-from entrypoints.door import OUTPUT, Listed, door, option, tracked, ui_command
+from entrypoints.door import OUTPUT, TEXT, Listed, door, option, tracked, ui_command
 
 
 @click.command()
 @option("experiments", Listed(), "", "Experiments to read; default: the one that mlflow run would use.")
 @option("models", Listed(), "", "Only these models.")
 @option("datasets", Listed(), "", "Only these data sets.")
+@option("split", TEXT, "", "Only this split; default: the reported one where a data set was measured on several.")
 @option("significance", bool, "true", "Intervals, tests and weak spots from the stored outcomes.")
 @OUTPUT
 @door
@@ -27,12 +28,13 @@ def main(**o: Any) -> None:
     studies = compare.select_studies(stored.studies, **wanted)
     cells = stored.cells[:0]
     if studies.empty or compare.any_cell(stored.cells, **wanted):
-        cells = compare.select(stored.cells, **wanted)
+        cells = compare.select(stored.cells, split=o["split"] or "", **wanted)
     names = ", ".join(stored.experiments)
     with tracked("compare", "compare", {"experiments": ",".join(stored.experiments)}) as (_, tracker):
         assert tracker is not None
         if not cells.empty:
             chosen = {name: ",".join(o[name]) for name in ("experiments", "models", "datasets") if o[name]}
+            chosen |= {"split": o["split"]} if o["split"] else {}
             command = " ".join(["mlflow run . -e compare", *(f"-P {k}={shlex.quote(v)}" for k, v in chosen.items())])
             found = compare.publish(
                 tracker, cells, o["output_dir"], command, significance=o["significance"], figures=not o["no_figures"]

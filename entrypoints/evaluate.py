@@ -100,8 +100,9 @@ def main(**o: Any) -> None:
             )
         if tracker and keys:
             cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
-            for dataset, model in cells[["data_source", "model_source"]].drop_duplicates().itertuples(index=False):
-                cards.update(tracker, grid.task(dataset), model)
+            tasks = {task.name: task for task in map(grid.task, grid.datasets)}
+            for dataset, model in cells[["dataset", "model_source"]].drop_duplicates().itertuples(index=False):
+                cards.update(tracker, tasks[dataset], model)
             click.echo(f"tables and figures: {o['output_dir']}\ncompare models: mlflow run . -e compare")
 
 

@@ -73,7 +73,7 @@ class StateFile:
         return state
 
     def _save(self, state: State) -> None:
-        partial = self.path.with_suffix(".partial")
+        partial = self.path.with_suffix(f".{os.getpid()}.partial")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as file:

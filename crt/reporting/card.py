@@ -38,14 +38,17 @@ def card(
         training: params of the training by name, `metric` and `value` of the selected epoch among them.
         measured: for each split that it was evaluated on the cells and the evidence from them.
     """
-    chosen = f"{training['metric']} {float(training['value']):.4f} on the selection examples"
     rows = [(title, training[name]) for name, title in TRAINING.items() if training.get(name)]
+    if "metric" in training:
+        rows.append(
+            ("selected epoch", f"{training['metric']} {float(training['value']):.4f} on the selection examples")
+        )
     labels = f" Labels: {', '.join(task.labels)}." if task.labels else ""
     parts = [
         f"# {reference.replace('/', ' version ')}\n",
         f"{task.name}: {task.summary}.{labels}\n",
         "## Training\n",
-        markdown(("", ""), [*rows, ("selected epoch", chosen)], texts=2),
+        markdown(("", ""), rows, texts=2),
         "## Loading\n",
         f'```python\nimport mlflow\nclassify = mlflow.transformers.load_model("models:/{reference}")\n```\n',
     ]

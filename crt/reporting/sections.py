@@ -58,7 +58,7 @@ def tiles(summary: pd.DataFrame, tests: pd.DataFrame, duels: pd.DataFrame) -> Ht
         )
         facts.append(("Turned wrong at worst", f"{percent(worst['attack_success_rate_mean'], 0)} %", where))
     if len(tests):
-        sure = int(tests["significant"].astype(bool).sum())
+        sure = int((tests["significant"].astype(bool) & (tests["drop"] > 0)).sum())
         facts.append(
             ("Significant drops", f"{sure} of {len(tests)}", "clean against perturbed, after Holm's correction")
         )
@@ -80,8 +80,11 @@ def _largest(rows: pd.DataFrame, column: str) -> Row:
 def glance(summary: pd.DataFrame) -> Html:
     """Return a row for each data set and model: accuracy before and after, and the perturbation that costs most."""
     rows: list[list[object]] = []
+    largest = summary.groupby("dataset")["prob"].transform("max")
     for (dataset, model), group in summary.groupby(["dataset", "model"], sort=False):
-        top = group[group["prob"] == group["prob"].max()]
+        top = group[group["prob"] == largest[group.index]]
+        if top.empty:
+            continue
         clean = top["clean_acc_mean"].iloc[0]
         after, drop = top["perturbed_acc_mean"].mean(), top["acc_drop_mean"].mean()
         if missing(after) or missing(drop):
@@ -238,13 +241,16 @@ def leakage(found: pd.DataFrame) -> Html:
     """Return how many of the texts each model saw in training."""
     if found.empty:
         return note("It was not recorded which texts the models saw in training.")
-    header = ["data set", "model", "texts", "seen in training (%)"]
+    header = ["data set", "model", "texts", "in the training split (%)"]
     rows = [
         [row["dataset"], name(row["model"]), DASH if missing(row["num_examples"]) else f"{row['num_examples']:,.0f}",
          "unknown" if missing(row["seen_in_training_rate"]) else percent(row["seen_in_training_rate"])]
         for row in found.to_dict("records")
     ]  # fmt: skip
-    lead = "Share of the evaluated texts that the model was trained on. unknown: trained elsewhere, on texts that nobody listed."
+    lead = (
+        "Share of the evaluated texts that also stand in the training split of the data set, whatever the model was trained on. "
+        "unknown: no such split was at hand."
+    )
     return joined([tag("p", lead, class_="lead"), table("Leakage", header, rows, texts=1)])
 
 

@@ -4,8 +4,9 @@ import pandas as pd
 
 from crt import __version__
 from crt.records import CLEAN
+from crt.resources import rows_digest
 
-IDENTITY = ("model", "train_seed", "dataset", "perturbation", "prob", "seed")
+IDENTITY = ("model", "train_seed", "dataset", "split", "perturbation", "prob", "seed")
 """What makes two cells the same measurement: the later one counts."""
 
 
@@ -32,11 +33,17 @@ def signature(cells: pd.DataFrame) -> str:
         return ",".join(f"{key}@{str(value)[:8]}" for key, value in pairs.itertuples(index=False))
 
     rows = cells[cells["perturbation"] != CLEAN]
+    splits = (
+        cells[["dataset", "split"]].dropna().drop_duplicates().sort_values("dataset") if "split" in cells else cells[:0]
+    )
+    sources = [listed(column) for column in ("resources", "libraries")]
     parts = {
         "crt": __version__,
         "scoring": listed("scoring_version"),
         "data": versions("dataset", "data_digest"),
+        "split": ",".join(f"{dataset}@{split}" for dataset, split in splits.itertuples(index=False)),
         "tables": versions("perturbation", "table_sha256"),
+        "with": rows_digest([sources])[:8] if any(sources) else "",
         "probs": ",".join(f"{prob:g}" for prob in sorted(rows["prob"].unique())),
         "seeds": ",".join(str(seed) for seed in sorted(rows["seed"].unique())),
         "max_length": listed("max_length"),

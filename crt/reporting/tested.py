@@ -81,7 +81,11 @@ def slices(found: pd.DataFrame) -> Html:
     rows = [_slice(row, axis) for row in tested.to_dict("records")]
     sure = int(tested["significant"].astype(bool).sum())
     parts: list[object] = [
-        tag("p", "Groups of texts that lose more accuracy than the other texts do, in points.", class_="lead"),
+        tag(
+            "p",
+            "Groups of texts, and how much more accuracy they lose than the other texts do, in points.",
+            class_="lead",
+        ),
         tag(
             "p",
             f"{sure} of {len(tested)} tested groups differ significantly from the rest."

@@ -29,7 +29,7 @@ def verdict(cells: pd.DataFrame, evidence: Evidence) -> tuple[str, ...]:
         if before is not None and not np.isnan(drops).all():
             worst = rows.iloc[int(np.nanargmax(drops))]
             found.append((float(np.nanmax(drops)), f"{model} on {dataset}", worst))
-            paragraphs.append(" ".join(_of_model(str(dataset), str(model), float(before), worst, evidence)))
+            paragraphs.append(" ".join(_of_model(str(dataset), str(model), worst, evidence)))
     ranks = [
         s for name, rows in summary.groupby("dataset", sort=False) for s in _ranked(rows, evidence.duels, str(name))
     ]
@@ -42,15 +42,15 @@ def verdict(cells: pd.DataFrame, evidence: Evidence) -> tuple[str, ...]:
     return (f"The largest drop is {100 * drop:.1f} points: {where}.", *paragraphs, *ranks)
 
 
-def _of_model(dataset: str, model: str, before: float, worst: pd.Series, evidence: Evidence) -> Iterator[str]:
-    after = worst["perturbed_acc_mean"]
+def _of_model(dataset: str, model: str, worst: pd.Series, evidence: Evidence) -> Iterator[str]:
+    before, after = float(worst["clean_acc_mean"]), float(worst["perturbed_acc_mean"])
     if after >= before:
         yield f"No perturbation lowers the accuracy of {model} on {dataset} ({100 * before:.1f} %)."
         return
     span = _span(evidence.intervals, dataset, model, str(worst["perturbation"]), float(worst["prob"]))
     yield (
         f"{model} on {dataset} falls from {100 * before:.1f} to {100 * after:.1f} % under {worst['perturbation']} at prob "
-        f"{worst['prob']:g}: by {100 * (before - after):.1f} points{span}."
+        f"{worst['prob']:g}: by {100 * worst['acc_drop_mean']:.1f} points{span}."
     )
     yield from _harmless(evidence.tests, dataset, model)
     yield from _weakest(evidence.slices, dataset, model)
@@ -98,11 +98,14 @@ def _lost(points: float) -> str:
 
 
 def _ranked(summary: pd.DataFrame, duels: pd.DataFrame, dataset: str) -> Iterator[str]:
-    drops = summary.groupby("model", sort=False)["acc_drop_mean"].mean().sort_values()
+    models = summary["model"].nunique()
+    shared = summary[summary.groupby(["perturbation", "prob"])["model"].transform("nunique") == models]
+    drops = shared.groupby("model", sort=False)["acc_drop_mean"].mean().sort_values()
     if len(drops) < 2:
         return
+    which = "all perturbations and probs" if len(shared) == len(summary) else "what all models were measured at"
     listed = ", ".join(f"{model} {100 * drop:.1f}" for model, drop in drops.items())
-    yield f"Mean drop on {dataset} over all perturbations and probs, in points: {listed}."
+    yield f"Mean drop on {dataset} over {which}, in points: {listed}."
     here = duels[duels["dataset"] == dataset] if not duels.empty else duels
     if not here.empty:
         ties = int((here["outcome"] == "tie").sum())

@@ -113,7 +113,7 @@ def cohens_g(lost: float, gained: float) -> float:
 
 
 def normal_p(difference: float, resampled: Floats) -> float:
-    """Return the two-sided p-value of a difference, whose standard error is that of its resamples; NaN without any.
+    """Return the two-sided p-value of a difference, whose standard error is that of its resamples; NaN without a spread.
 
     The normal approximation, since r resamples alone cannot give a p-value below 1 / r.
     """
@@ -121,8 +121,8 @@ def normal_p(difference: float, resampled: Floats) -> float:
     if len(defined) < 2:
         return float("nan")
     error = float(np.std(defined, ddof=1))
-    if difference == 0 or error == 0:
-        return float(difference == 0)
+    if error == 0:
+        return 1.0 if difference == 0 else float("nan")
     return float(2 * stats.norm.sf(abs(difference) / error))
 
 

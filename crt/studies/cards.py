@@ -12,6 +12,7 @@ from crt.records import CLEAN
 from crt.reporting.card import card
 from crt.reporting.signature import latest, signature
 from crt.reporting.table import headline
+from crt.studies.cells import OF_PERTURBATION
 from crt.studies.evidence import gather
 from crt.studies.grid import DEFAULT_PROBS, DEFAULT_SEEDS
 
@@ -39,10 +40,8 @@ def update(tracker: "MlflowTracker", task: Task, source: str) -> None:
     cells = cells[cells["dataset"] == task.name] if not cells.empty else cells
     measured: dict[str, pd.DataFrame] = {}
     for split, rows in cells.groupby("split", sort=False) if not cells.empty else ():
-        newest = rows[rows["data_digest"] == rows["data_digest"].iloc[-1]]
-        newest = newest[newest["scoring_version"] == newest["scoring_version"].iloc[-1]]
-        newest = latest(newest)
-        if {CLEAN} < set(newest["perturbation"]):
+        newest = latest(_alike(rows))
+        if {CLEAN} < set(newest["perturbation"]) and newest["prob"].max() > 0:
             measured[str(split)] = newest
     found = {split: (rows, gather(rows)) for split, rows in measured.items()}
     tags = {
@@ -53,16 +52,26 @@ def update(tracker: "MlflowTracker", task: Task, source: str) -> None:
     }
     registry.describe(reference, card(reference, task, registry.training_of(reference), found), tags)
     chosen = measured.get(task.selection_split)
-    if chosen is not None and _is_default_grid(chosen):
-        message = registry.crown(reference, headline(chosen)["mean_perturbed_acc"], signature(chosen))
+    if chosen is not None and not (default := _default_grid(chosen)).empty:
+        message = registry.crown(reference, headline(default)["mean_perturbed_acc"], signature(default))
         if message:
             log.info("%s", message)
 
 
-def _is_default_grid(cells: pd.DataFrame) -> bool:
-    perturbed = cells[cells["perturbation"] != CLEAN]
-    there = set(perturbed[["perturbation", "prob", "seed"]].itertuples(index=False, name=None))
-    wanted = {
-        (name, prob, seed) for name in REFERENCE_PERTURBATIONS for prob in DEFAULT_PROBS for seed in DEFAULT_SEEDS
-    }
-    return there == wanted
+def _alike(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that were measured like the newest one of their perturbation."""
+    for column in ("data_digest", "scoring_version", "predictor"):
+        cells = cells[cells[column] == cells[column].iloc[-1]]
+    for column in ("fields", *OF_PERTURBATION):
+        if column in cells:
+            values = cells[column].fillna("")
+            cells = cells[values == values.groupby(cells["perturbation"]).transform("last")]
+    return cells
+
+
+def _default_grid(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of the default grid and the clean one, or nothing if not all of them are there."""
+    wanted = pd.MultiIndex.from_product([REFERENCE_PERTURBATIONS, DEFAULT_PROBS, DEFAULT_SEEDS])
+    keys = pd.MultiIndex.from_frame(cells[["perturbation", "prob", "seed"]])
+    there = cells[keys.isin(wanted) | (cells["perturbation"] == CLEAN)]
+    return there if len(there) == len(wanted) + 1 else there[:0]

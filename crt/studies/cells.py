@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+OF_PERTURBATION = ("table_sha256", "resources", "libraries")
+"""Params that say where the sites of a perturbation come from."""
+
 
 class Tracker(Protocol):
     """Where measurements are stored."""

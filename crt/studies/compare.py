@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.records import CLEAN
 from crt.reporting.page import page
@@ -24,6 +25,7 @@ from crt.reporting.table import (
     win_tables,
 )
 from crt.scoring.evidence import Evidence
+from crt.studies.cells import OF_PERTURBATION
 from crt.studies.evidence import gather
 from crt.studies.report import report
 from crt.studies.results import staged
@@ -64,13 +66,16 @@ class Comparison:
     """What was found, in sentences."""
 
 
-def select(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> pd.DataFrame:
+def select(
+    cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = (), split: str = ""
+) -> pd.DataFrame:
     """Return the last finished cell of each measurement.
 
     Args:
         cells: oldest first.
         models: only these; none: all.
         datasets: only these; none: all.
+        split: only this one; empty: where a data set was measured on several, the one that is reported.
 
     Raises:
         TrackingError: nothing is left, or what is left was not measured in the same way.
@@ -82,6 +87,8 @@ def select(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequenc
                 known = ", ".join(sorted(set(cells[column])))
                 raise TrackingError(f"no finished cell has the {column} '{stray[0]}'; there are {known}")
             cells = cells[cells[column].isin(wanted)]
+    if not cells.empty:
+        cells = _of_split(cells, split)
     if cells.empty or (cells["perturbation"] == CLEAN).all():
         raise TrackingError("there is no finished cell to compare; run: mlflow run . -e evaluate -P dataset=tnews")
     cells = latest(cells)
@@ -95,11 +102,29 @@ def select(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequenc
     return cells
 
 
+def _of_split(cells: pd.DataFrame, split: str) -> pd.DataFrame:
+    """Return the cells of one split of each data set: numbers on the split that models are chosen on are not results."""
+    if "split" not in cells:
+        return cells
+    known = sorted(set(cells["split"].dropna()))
+    if split and split not in known:
+        raise TrackingError(f"no finished cell has the split '{split}'; there are {', '.join(known)}")
+    wanted = {}
+    for dataset, rows in cells.groupby("dataset"):
+        there = list(dict.fromkeys(rows["split"]))
+        reported = TASKS[str(dataset)].eval_split if dataset in TASKS else "test"
+        wanted[dataset] = split or (reported if reported in there else there[-1])
+        for other in there:
+            if other != wanted[dataset] and not split:
+                log.info("%s: cells on '%s' are left out; split='%s' shows them", dataset, other, other)
+    return cells[cells["split"] == cells["dataset"].map(wanted)]
+
+
 def _disagreements(cells: pd.DataFrame, param: str, within: tuple[str, ...]) -> list[str]:
     faults = []
     groups = cells.groupby(list(within), sort=True, dropna=False) if within else [((), cells)]
     for key, group in groups:
-        values = group.dropna(subset=[param])
+        values = _told(group, param)
         if len(set(values[param])) < 2:
             continue
         place = " ".join(str(part) for part in key if part == part)  # noqa: PLR0124  NaN: no training seed
@@ -119,6 +144,13 @@ def _disagreements(cells: pd.DataFrame, param: str, within: tuple[str, ...]) -> 
     return faults
 
 
+def _told(cells: pd.DataFrame, param: str) -> pd.DataFrame:
+    """Return the cells that say something of a param; a perturbation without a table, or without parts, says that."""
+    if param in OF_PERTURBATION:
+        return cells[cells["perturbation"] != CLEAN].fillna({param: "none"})
+    return cells.dropna(subset=[param])
+
+
 def _redo(row: pd.Series, newest: pd.Series) -> str:
     """Return the command that measures a cell's model again with the settings of the newest cell."""
 
@@ -129,7 +161,10 @@ def _redo(row: pd.Series, newest: pd.Series) -> str:
     options = {
         "dataset": value(row, "data_source") or value(row, "dataset"),
         "model": value(row, "model_source") or value(row, "model"),
+        "split": value(newest, "split"),
         "max_samples": value(newest, "max_samples"),
+        "max_length": value(newest, "max_length"),
+        "precision": value(newest, "precision"),
         "exclude_seen": value(newest, "exclude_seen").replace("false", ""),
         "fields": value(newest, "fields").replace("text", "").replace("both", ""),
         "force": "true",

@@ -7,6 +7,7 @@ from crt.history import stored_outcomes
 from crt.records import CLEAN
 from crt.reporting.table import in_order
 from crt.scoring.evidence import Evidence, weigh
+from crt.scoring.slices import CLUSTER
 from crt.scoring.stacked import Stacked, stack
 
 
@@ -35,6 +36,11 @@ def _stacked(cells: pd.DataFrame) -> Stacked:
     if clean.empty:
         raise TrackingError(f"{name}: the clean cell is not stored; evaluate it again (stored cells are skipped)")
     facts = stored_outcomes(clean[:1])[0]
+    if CLUSTER not in facts:
+        raise TrackingError(
+            f"{name}: its cells were measured before facts about the texts were stored; evaluate it again, or compare with "
+            "significance=false"
+        )
     frames = stored_outcomes(perturbed)
     for frame, run_id in zip(frames, perturbed["run_id"], strict=True):
         if list(frame["id"]) != list(facts["id"]):

@@ -1,6 +1,7 @@
 """What evaluate writes: the stored cells of a grid as tables, examples and figures."""
 
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -56,8 +57,8 @@ def staged(tracker: "MlflowTracker", folder: Path) -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory() as temporary:
         staging = Path(temporary)
-        yield staging
         try:
+            yield staging
             tracker.log_folder(staging)
             move_files(staging, folder)
         except OSError as error:
@@ -85,7 +86,7 @@ def move_files(source: Path, target: Path) -> None:
     """Move finished files into a folder, each in one step: a reader never meets half a file."""
     target.mkdir(parents=True, exist_ok=True)
     for file in sorted(source.iterdir()):
-        partial = target / f".{file.name}.partial"
+        partial = target / f".{file.name}.{os.getpid()}.partial"
         try:
             partial.write_bytes(file.read_bytes())
             partial.replace(target / file.name)

@@ -21,7 +21,7 @@ from crt.resources import rows_digest
 from crt.scoring.worst_case import Sampled, folded, folded_share, score, surviving
 from crt.studies import cells
 from crt.studies.answers import Answers
-from crt.studies.cells import Group, Tracker, params_of
+from crt.studies.cells import OF_PERTURBATION, Group, Tracker, params_of
 from crt.studies.grid import Degrees, format_prob
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
 from crt.studies.results import staged
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from crt.tracking import MlflowTracker
-
-OF_PERTURBATION = ["table_sha256", "resources", "libraries"]
-"""Params that say where the sites of a perturbation come from."""
 
 CASES = {"average": "average_case", "worst": "worst_case", "surviving": "worst_case_surviving"}
 """The curves that get a score, and their columns."""

@@ -174,8 +174,26 @@ def test_of_two_halves_the_worse_one_is_shown():
     assert len(found[found["slice"] == "length"]) == 4
 
 
+def test_a_few_texts_are_no_slice():
+    """Sixty pairs of two premises are two texts: nothing is tested; what has no group is not the rest."""
+    gold = np.array(["a"] * 120)
+    after = np.where(np.arange(120) < 20, "b", gold)
+    clusters = np.repeat([0, 1], 60)
+    some = facts(120, clusters, negation=clusters)
+    found = weak_spots(stack(cells(("space", 0.3, 1, "")), [outcomes(gold, gold, after)], some), Resampling(2))
+    assert found["small"].all()
+    sides = [None] * 40 + ["first"] * 80
+    stacked = stack(cells(("space", 0.3, 1, "")), [outcomes(gold, gold, after, changed_fields=sides)], facts(120))
+    assert "side perturbed" not in set(weak_spots(stacked, Resampling(120))["slice"])
+
+
+def test_nothing_is_weighed():
+    """Of no cells there is no evidence, and no error."""
+    assert weigh({}).slices.empty
+
+
 def test_slices_are_taken_at_the_largest_prob():
-    """Each perturbation is sliced at its strongest dose, and all of them together."""
+    """Each perturbation is sliced at its own strongest dose, and all of them together."""
     gold = np.array(["a"] * 80)
     after = np.where(np.arange(80) < 40, "b", gold)
     keys = cells(("space", 0.05, 1, ""), ("space", 0.3, 1, ""), ("shape", 0.3, 1, ""))

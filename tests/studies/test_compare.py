@@ -73,6 +73,27 @@ def test_only_some():
     assert keys(select(cells, models=["bert"], datasets=["tnews", "ocnli"])) == ["0", "2"]
 
 
+def test_one_split_of_a_data_set(caplog):
+    """Numbers on the split that models are chosen on never replace the reported ones; asked for, they are shown."""
+    caplog.set_level("INFO")
+    cells = frame({"split": "validation"}, {"split": "held out of train"}, {"split": "validation", "seed": 42})
+    assert keys(select(cells)) == ["0", "2"]
+    assert "cells on 'held out of train' are left out" in caplog.text
+    assert keys(select(cells, split="held out of train")) == ["1"]
+    assert keys(select(frame({"split": "held out of train"}))) == ["0"]
+    with pytest.raises(
+        TrackingError, match="no finished cell has the split 'test'; there are held out of train, validation"
+    ):
+        select(cells, split="test")
+
+
+def test_a_table_against_none():
+    """A perturbation with a list of the user's own is not the same as without one."""
+    cells = frame({"table_sha256": None}, {"model": "rule"})
+    with pytest.raises(TrackingError, match="table_sha256 of shape differs: none"):
+        select(cells)
+
+
 # what is refused
 
 

@@ -13,7 +13,7 @@ from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.history import read_stored, stored_outcomes
 from crt.reporting.card import LONGEST, card
-from crt.reporting.signature import latest
+from crt.reporting.signature import latest, signature
 from crt.reporting.table import win_tables
 from crt.reporting.verdict import notes, verdict
 from crt.scoring.evidence import Evidence
@@ -97,6 +97,23 @@ def test_nothing_measured_is_nothing_claimed():
     assert win_tables(pd.DataFrame(), "") == ()
 
 
+def test_only_what_all_models_were_measured_at_is_ranked():
+    """A model that met stronger doses is not called worse for it."""
+    rows = {"dataset": "d", "seed": 1, "clean_acc": 0.9}
+    cells = pd.DataFrame(
+        [
+            {**rows, "model": model, "perturbation": name, "prob": prob, "perturbed_acc": 0.9 - drop, "acc_drop": drop}
+            for model, name, prob, drop in (
+                ("a", "clean", 0.0, 0.0), ("b", "clean", 0.0, 0.0), ("a", "space", 0.1, 0.02), ("b", "space", 0.1, 0.01),
+                ("b", "space", 0.3, 0.3),
+            )
+        ]
+    )  # fmt: skip
+    first, *_, last = verdict(cells, Evidence())
+    assert first == "The largest drop is 30.0 points: b on d, under space at prob 0.3."
+    assert last == "Mean drop on d over what all models were measured at, in points: b 1.0, a 2.0."
+
+
 def test_wins_are_losses_of_the_other():
     """The matrix is read by its rows: what one wins the other loses."""
     duels = pd.DataFrame({"dataset": "d", "model": "a", "other": "b", "outcome": ["win", "win", "tie", "loss"]})
@@ -132,7 +149,7 @@ def test_the_most_robust_version(invoke, monkeypatch):
     invoke(*grid, "--model", "models:/crt-sample/1", "--split", "selection")
     assert str(registry.best_version("crt-sample", "most_robust").version) == "1"
     version = mlflow.MlflowClient().get_model_version("crt-sample", "1")
-    assert {"test/clean_acc", "validation/mean_perturbed_acc", "robust_value"} <= set(version.tags)
+    assert {"test/clean_acc", "validation/mean_perturbed_acc"} <= set(version.tags)
     for text in (
         "# crt-sample version 1",
         "epochs | 1",
@@ -145,8 +162,13 @@ def test_the_most_robust_version(invoke, monkeypatch):
     names = {}
     exec(code, names)
     assert names["classify"](["很好"])[0]["label"] in ("negative", "positive")
-    assert "stays version 1" in registry.crown("crt-sample/2", 0.0, version.tags["robust_signature"])
-    assert registry.crown("crt-sample/2", 1.0, version.tags["robust_signature"]).startswith("crt-sample@most_robust is")
+    cells = read_stored((), ()).cells
+    mark = signature(latest(cells[cells["split"] == "validation"]))
+    assert "was measured otherwise" in registry.crown("crt-sample/2", 1.0, "another signature")
+    assert "stays version 1 (" in registry.crown("crt-sample/2", 0.0, mark)
+    assert registry.crown("crt-sample/2", 1.0, mark) == (
+        "crt-sample@most_robust is version 2 (mean perturbed accuracy 1.0000)"
+    )
     assert str(registry.best_version("crt-sample", "most_robust").version) == "2"
 
 

@@ -1,9 +1,10 @@
-"""What the measurements share: data, a model, a table of times."""
+"""What the measurements share: options, data, a table of times, and a line that says where they were taken."""
 
+import argparse
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,11 +13,26 @@ from crt.catalogue import TASKS
 from crt.resources import resource_dir
 from crt.tasks import Source, Split, load_split
 
+ROOT = Path(__file__).parent.parent
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the one option that every measurement takes."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument(
+        "--small", action="store_true", help="a size that only shows that it runs; the numbers mean nothing"
+    )
+    return made
+
+
+def data() -> Source:
+    """Return $CRT_DATA_DIR, or the built-in rows without it."""
+    return Source(Path(os.environ.get("CRT_DATA_DIR") or resource_dir() / "samples"))
+
 
 def load(task: str, limit: int) -> Split:
-    """Return evaluation examples from $CRT_DATA_DIR, or from the built-in rows without it."""
-    folder = os.environ.get("CRT_DATA_DIR") or resource_dir() / "samples"
-    return load_split(TASKS[task], TASKS[task].eval_split, Source(Path(folder))).limited(limit)
+    """Return evaluation examples."""
+    return load_split(TASKS[task], TASKS[task].eval_split, data()).limited(limit)
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -39,6 +55,13 @@ def machine(*packages: str) -> str:
 def show(rows: list[tuple[str, float]], unit: str = "s") -> None:
     """Print times and their ratio to the first row."""
     first = rows[0][1]
-    print(f"| what | {unit} | times the first row |\n| --- | ---: | ---: |")
-    for name, value in rows:
-        print(f"| {name} | {value:.2f} | {first / value:.1f} |")
+    table(
+        ("what", unit, "times the first row"), [(name, f"{value:.2f}", f"{first / value:.1f}") for name, value in rows]
+    )
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table in Markdown, the first column flush left, the others flush right."""
+    print(f"| {' | '.join(header)} |\n| --- |{' ---: |' * (len(header) - 1)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")

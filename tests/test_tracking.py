@@ -98,9 +98,7 @@ def test_artifacts_that_were_moved(store, tmp_path):
         run_id = tracker.cells(["key1"])["run_id"].item()
         folder = Path(mlflow.get_run(run_id).info.artifact_uri.removeprefix("file://"))
         folder.rename(tmp_path / "moved")
-        with pytest.raises(
-            TrackingError, match=rf"examples\.jsonl is not in .*{run_id}.*\(ln -s NEW OLD\)"
-        ):
+        with pytest.raises(TrackingError, match=rf"examples\.jsonl is not in .*{run_id}.*\(ln -s NEW OLD\)"):
             stored_examples(tracker.cells(["key1"]))[0]
         folder.symlink_to(tmp_path / "moved")
         assert stored_examples(tracker.cells(["key1"]))[0] == record().examples

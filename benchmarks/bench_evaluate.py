@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import transformers
 
-from benchmarks.common import load, machine, parser, show, timed
+from benchmarks.common import load, machine, parsed, parser, show, timed
 from benchmarks.encoders import BATCH, MAX_LENGTH, predictor
 from crt.models.transformer import TransformerClassifier
 from crt.perturbations import REFERENCE_PERTURBATIONS
@@ -32,9 +32,7 @@ def main() -> None:
     arguments.add_argument("--examples", type=int, default=200)
     arguments.add_argument("--probs", default="0.05,0.15,0.3")
     arguments.add_argument("--seeds", default="13,42,100")
-    options = arguments.parse_args()
-    if options.small:
-        options.examples, options.probs, options.seeds = 8, "0.15", "13"
+    options = parsed(arguments, examples=8, probs="0.15", seeds="13")
     transformers.logging.set_verbosity_error()
     split = load(options.task, options.examples)
     clean = [example.input for example in split.examples]

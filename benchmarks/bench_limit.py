@@ -30,7 +30,7 @@ import mlflow
 import torch
 from click.testing import CliRunner
 
-from benchmarks.common import data, load, machine, parser, table
+from benchmarks.common import data, load, machine, parsed, parser, table
 from benchmarks.encoders import predictor, save_bert
 from crt.models import predict_all
 from crt.models.transformer import TransformerClassifier
@@ -62,9 +62,7 @@ def main() -> None:
     arguments.add_argument("--task", default="tnews")
     arguments.add_argument("--examples", type=int, default=400)
     arguments.add_argument("--rounds", type=int, default=3)
-    options = arguments.parse_args()
-    if options.small:
-        options.examples, options.rounds = 8, 1
+    options = parsed(arguments, examples=8, rounds=1)
     size = "tiny" if options.small else "small"
     inputs = list(dict.fromkeys(example.input for example in load(options.task, options.examples).examples))
     model = predictor(options.model, options.task, inputs, size)

@@ -25,6 +25,13 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     return made
 
 
+def parsed(arguments: argparse.ArgumentParser, **small: object) -> argparse.Namespace:
+    """Read the command line; with --small, an option that is not given takes its value from `small`."""
+    if arguments.parse_args().small:
+        arguments.set_defaults(**small)
+    return arguments.parse_args()
+
+
 def data() -> Source:
     """Return $CRT_DATA_DIR, or the built-in rows without it."""
     return Source(Path(os.environ.get("CRT_DATA_DIR") or resource_dir() / "samples"))

@@ -13,19 +13,14 @@ Without --model: a BERT of 4 layers x 384 with random weights. Data from $CRT_DA
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import wraps
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import torch
 from transformers import (
-    AutoConfig,
     AutoModelForSequenceClassification,
     DataCollatorWithPadding,
     PrinterCallback,
@@ -35,27 +30,13 @@ from transformers import (
 )
 
 from benchmarks.common import data, machine, parsed, parser, table
-from benchmarks.encoders import MAX_LENGTH, save_bert
+from benchmarks.encoders import MAX_LENGTH, Measured, counted, save_bert
 from crt.catalogue import TASKS, Task
 from crt.models import PredictOptions
 from crt.models.processes import start
 from crt.models.training import EpochRecord, TrainOptions, train
 from crt.models.transformer import WIDTH, encode, load_tokenizer
 from crt.tasks import Split, load_training
-
-
-@dataclass
-class Measured:
-    """One epoch of one of the loops."""
-
-    seconds: float = 0.0
-    tokens: int = 0
-    padded: int = 0
-
-    @property
-    def speed(self) -> float:
-        """Tokens without padding in a second."""
-        return self.tokens / self.seconds
 
 
 def main() -> None:
@@ -103,7 +84,7 @@ def main() -> None:
 def by_crt(task: Task, examples: Split, selection: Split, spec: str, batch: int, folder: Path) -> Measured:
     """Train one epoch with crt."""
     options = TrainOptions(model=spec, train_batch_size=batch, predict=PredictOptions(MAX_LENGTH))
-    with counted(spec) as measured:
+    with counted(spec, training=True) as measured:
         for record in train(task, examples, selection, start("fp32"), options, folder):
             if isinstance(record, EpochRecord):
                 measured.seconds = record.seconds
@@ -129,7 +110,7 @@ def by_trainer(task: Task, examples: Split, spec: str, batch: int, order: str, f
     clock = Clock()
     trainer = Trainer(model, settings, data_collator=collator, train_dataset=rows, callbacks=[clock])
     trainer.remove_callback(PrinterCallback)
-    with counted(spec) as measured:
+    with counted(spec, training=True) as measured:
         trainer.train()
     measured.seconds = clock.seconds
     return measured
@@ -145,23 +126,6 @@ class Clock(TrainerCallback):
     def on_train_end(self, *_: Any, **__: Any) -> None:
         """Stop."""
         self.seconds += time.perf_counter()
-
-
-@contextmanager
-def counted(spec: str) -> Iterator[Measured]:
-    """Count the tokens that go through the model while it trains, whoever trains it."""
-    kind = AutoModelForSequenceClassification._model_mapping[type(AutoConfig.from_pretrained(spec))]  # noqa: SLF001
-    measured, forward = Measured(), kind.forward
-
-    @wraps(forward)
-    def counting(self: Any, *values: Any, **named: Any) -> Any:
-        if self.training:
-            measured.tokens += int(named["attention_mask"].sum())
-            measured.padded += named["attention_mask"].numel()
-        return forward(self, *values, **named)
-
-    with patch.object(kind, "forward", counting):
-        yield measured
 
 
 if __name__ == "__main__":

@@ -3,11 +3,14 @@
 import argparse
 import os
 import platform
+import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+
+import numpy as np
 
 from crt.catalogue import TASKS
 from crt.resources import resource_dir
@@ -72,3 +75,24 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     print(f"| {' | '.join(header)} |\n| --- |{' ---: |' * (len(header) - 1)}")
     for row in rows:
         print(f"| {' | '.join(row)} |")
+
+
+def reviews(count: int) -> list[str]:
+    """Return generated reviews of 100 to 150 characters, all distinct: sentences of real ones in random order."""
+    real = [example.input[0] for example in load("chnsenticorp", 1200).examples]
+    sentences = [part for text in real for part in re.split(r"[，。\s\\\\]+", text) if 0 < len(part) <= 50]
+    generator = np.random.default_rng(0)
+    made = []
+    for number in range(count):
+        text = ""
+        while len(text) < 100:
+            text += sentences[generator.integers(len(sentences))] + "，"
+        made.append(f"{text}{number}。")
+    return made
+
+
+def write_reviews(folder: Path, count: int) -> None:
+    """Write generated reviews as the test split of ChnSentiCorp; their labels alternate."""
+    (folder / "chnsenticorp").mkdir()
+    lines = [f"{number % 2}\t{text}\n" for number, text in enumerate(reviews(count))]
+    (folder / "chnsenticorp" / "test.tsv").write_text("label\ttext_a\n" + "".join(lines), encoding="utf-8")

@@ -1,7 +1,12 @@
 """The encoders that are measured: a folder that is given, or a BERT with random weights."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import torch
 import transformers
@@ -69,3 +74,50 @@ def predictor(folder: str | None, task: str, inputs: Sequence[Input], size: str)
         model.to(accelerator.device), tokenizer, accelerator, PredictOptions(MAX_LENGTH, BATCH), name="bench",
         max_length=MAX_LENGTH, labels=labels, columns=tuple(range(len(labels))),
     )  # fmt: skip
+
+
+def multiply_adds(config: Any, rows: int, width: int) -> int:
+    """Return how many multiply-adds the matrix products of the layers make for a batch, padding included."""
+    hidden, inner = config.hidden_size, config.intermediate_size
+    return int(
+        config.num_hidden_layers * rows * width * (4 * hidden * hidden + 2 * width * hidden + 2 * hidden * inner)
+    )
+
+
+@dataclass
+class Measured:
+    """What went through a model in some time."""
+
+    seconds: float = 0.0
+    tokens: int = 0
+    """Without padding."""
+    padded: int = 0
+    """With it."""
+    adds: int = 0
+    """Multiply-adds of the forward passes."""
+
+    @property
+    def speed(self) -> float:
+        """Tokens without padding in a second."""
+        return self.tokens / self.seconds
+
+
+@contextmanager
+def counted(spec: str, *, training: bool) -> Iterator[Measured]:
+    """Count what goes through models of the class of a checkpoint, while they train or while they predict, whoever calls them."""
+    config = transformers.AutoConfig.from_pretrained(spec)
+    kind = transformers.AutoModelForSequenceClassification._model_mapping[type(config)]  # noqa: SLF001
+    measured, forward, tokens = Measured(), kind.forward, []
+
+    @wraps(forward)
+    def counting(self: Any, *values: Any, **named: Any) -> Any:
+        if self.training == training:
+            rows, width = named["attention_mask"].shape
+            tokens.append(named["attention_mask"].sum())  # read at the end: a GPU would be waited for here
+            measured.padded += rows * width
+            measured.adds += multiply_adds(config, rows, width)
+        return forward(self, *values, **named)
+
+    with patch.object(kind, "forward", counting):
+        yield measured
+    measured.tokens = int(sum(tokens))

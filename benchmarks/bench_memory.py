@@ -40,9 +40,11 @@ def main() -> None:
         "54 cells": ["--perturbations", everything],
     }
     if options.small:
-        grids = {name: [*grid, "--prob", "0.15", "--seed", "13"] for name, grid in grids.items() if name != "3 cells"}
+        single = ["--prob", "0.15", "--seed", "13"]
+        grids = {"1 cell": [*grids["9 cells"], *single], "6 cells": [*grids["54 cells"], *single]}
+    one, several = list(grids)[-2:]
     print(
-        f"rule classifier, chnsenticorp format, 3 and 9 cells of {options.perturbation}; {machine('numpy', 'pandas', 'mlflow')}\n"
+        f"rule classifier, chnsenticorp format, {', '.join(list(grids)[:-1])} of {options.perturbation}, {several} of six perturbations; {machine('numpy', 'pandas', 'mlflow')}\n"
     )
     rows, base = [], {}
     for size in sizes:
@@ -51,7 +53,7 @@ def main() -> None:
             found = {name: peak(Path(folder), grid) for name, grid in grids.items()}
         base = base or {name: memory for name, (memory, _) in found.items()}
         grown = {name: memory - base[name] for name, (memory, _) in found.items()}
-        ratio = f"{grown['54 cells'] / grown['9 cells']:.2f}" if grown["9 cells"] > 0 else "-"
+        ratio = f"{grown[several] / grown[one]:.2f}" if grown[one] > 0 else "-"
         rows.append(
             (
                 f"{size:,} reviews",
@@ -60,7 +62,7 @@ def main() -> None:
                 ratio,
             )
         )
-    heads = [*grids, *(f"{name}, kB a review" for name in grids), "54 cells / 9 cells, less the first row"]
+    heads = [*grids, *(f"{name}, kB a review" for name in grids), f"{several} / {one}, less the first row"]
     table(("what", *heads), rows)
 
 

@@ -1,15 +1,28 @@
 # make demo: the main job on built-in data; make test: the tests; make check: what CI runs
+# make test-latest, make test-oldest: the tests with the newest and the oldest libraries that pyproject.toml allows
 PYTHON ?= python3
 BIN := .venv/bin
+TORCH := torch==2.13.0
 export MLFLOW_DISABLE_TELEMETRY ?= true
 
-.PHONY: demo test lint check slow bench resources
+.PHONY: demo test test-latest test-oldest lint check slow bench resources
 
 demo: .venv/runtime
 	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . --env-manager local
 
 test: .venv/dev
 	$(BIN)/python -m pytest
+
+test-latest: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-latest
+	.venv-latest/bin/pip install -q $(TORCH) -e '.[dev]'
+	.venv-latest/bin/python -m pytest
+
+test-oldest: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-oldest
+	$(PYTHON) benchmarks/bounds.py $(TORCH) > .venv-oldest/pins.txt
+	.venv-oldest/bin/pip install -q -r .venv-oldest/pins.txt -e .
+	.venv-oldest/bin/python -m pytest
 
 slow: .venv/dev
 	$(BIN)/python -m pytest -m slow

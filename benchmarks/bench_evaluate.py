@@ -5,7 +5,6 @@
 Without --model: a BERT of 4 layers x 384 with random weights. Data from $CRT_DATA_DIR, else the built-in rows.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -15,43 +14,38 @@ import numpy as np
 import torch
 import transformers
 
-from benchmarks.common import load, machine, show, timed
-from crt.catalogue import TASKS
-from crt.models import PredictOptions
-from crt.models.processes import start
-from crt.models.tiny import build_tiny
-from crt.models.transformer import TransformerClassifier, load_model, load_tokenizer
-from crt.perturbations import PERTURBATIONS
+from benchmarks.common import load, machine, parsed, parser, show, timed
+from benchmarks.encoders import BATCH, MAX_LENGTH, predictor
+from crt.models.transformer import TransformerClassifier
+from crt.perturbations import REFERENCE_PERTURBATIONS
 from crt.perturbations import load as load_perturbation
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import Input
 from crt.studies.answers import Answers
 
-MAX_LENGTH, BATCH = 128, 32
-
 
 def main() -> None:
     """Measure each factor alone and all of them together, over the same cells."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--task", default="tnews")
-    parser.add_argument("--model")
-    parser.add_argument("--examples", type=int, default=200)
-    parser.add_argument("--probs", default="0.05,0.15,0.3")
-    parser.add_argument("--seeds", default="13,42,100")
-    options = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--task", default="tnews")
+    arguments.add_argument("--model")
+    arguments.add_argument("--examples", type=int, default=200)
+    arguments.add_argument("--probs", default="0.05,0.15,0.3")
+    arguments.add_argument("--seeds", default="13,42,100")
+    options = parsed(arguments, examples=8, probs="0.15", seeds="13")
     transformers.logging.set_verbosity_error()
     split = load(options.task, options.examples)
     clean = [example.input for example in split.examples]
     cells = perturbed_cells(
         split, [float(p) for p in options.probs.split(",")], [int(s) for s in options.seeds.split(",")]
     )
-    predictor = build(options.model, options.task, clean)
+    model = predictor(options.model, options.task, clean, "tiny" if options.small else "small")
 
     def plain(inputs: list[Input]) -> np.ndarray:
-        return np.concatenate([fixed(predictor, inputs[k : k + BATCH]) for k in range(0, len(inputs), BATCH)])
+        return np.concatenate([fixed(model, inputs[k : k + BATCH]) for k in range(0, len(inputs), BATCH)])
 
     def bucketed(inputs: list[Input]) -> np.ndarray:
-        return predictor.predict(inputs).probabilities
+        return model.predict(inputs).probabilities
 
     times = dict.fromkeys(("plain clean", "plain perturbed", "width clean", "width perturbed"), 0.0)
     labels: list[np.ndarray] = []
@@ -64,8 +58,8 @@ def main() -> None:
     ours: list[np.ndarray] = []
 
     def crt() -> None:
-        known = Answers(predictor, clean)
-        per = len(cells) // len(PERTURBATIONS)
+        known = Answers(model, clean)
+        per = len(cells) // len(REFERENCE_PERTURBATIONS)
         for at in range(0, len(cells), per):
             answers = known.extended([value for inputs in cells[at : at + per] for value in inputs])
             ours.extend(answers.of(inputs).probabilities.argmax(axis=1) for inputs in cells[at : at + per])
@@ -86,31 +80,10 @@ def main() -> None:
 def perturbed_cells(split, probs, seeds) -> list[list[Input]]:  # noqa: ANN001
     """Return the inputs of every cell of the default perturbations."""
     cells = []
-    for name in PERTURBATIONS:
+    for name in REFERENCE_PERTURBATIONS:
         sites = find_sites(split.examples, load_perturbation(name).find)
         cells += [list(perturb_all(sites, name=name, prob=prob, seed=seed).inputs) for prob in probs for seed in seeds]
     return cells
-
-
-def build(folder: str | None, task: str, inputs: list[Input]) -> TransformerClassifier:
-    """Return the model of a folder, or one of 4 layers x 384 with random weights."""
-    torch.manual_seed(0)
-    id2label = dict(enumerate(TASKS[task].labels))
-    if folder:
-        tokenizer = load_tokenizer(folder, MAX_LENGTH)
-        model, _ = load_model(folder, num_labels=len(id2label), id2label=id2label)
-    else:
-        _, tokenizer = build_tiny(inputs, id2label, MAX_LENGTH)
-        config = transformers.BertConfig(
-            vocab_size=len(tokenizer), hidden_size=384, num_hidden_layers=4, num_attention_heads=12,
-            intermediate_size=1536, max_position_embeddings=MAX_LENGTH, num_labels=len(id2label),
-        )  # fmt: skip
-        model = transformers.BertForSequenceClassification(config)
-    labels = TASKS[task].labels
-    return TransformerClassifier(
-        model, tokenizer, start("fp32"), PredictOptions(MAX_LENGTH, BATCH), name="bench", max_length=MAX_LENGTH, labels=labels,
-        columns=tuple(range(len(labels))),
-    )  # fmt: skip
 
 
 @torch.inference_mode()

@@ -11,7 +11,6 @@ nlpcda and JioNLP try again where a text came out unchanged, and nlpcda draws th
 counts as two changed characters.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -27,7 +26,7 @@ from rapidfuzz.distance import Levenshtein
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks.common import machine
+from benchmarks.common import machine, parsed, parser
 from crt.catalogue import TASKS
 from crt.resources import resource_dir
 from crt.tasks import Source, load_split
@@ -52,19 +51,22 @@ Row = tuple[str, str, dict[str, Any]]
 
 def main() -> None:
     """Measure every tool, then print a table for each question."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=int, default=2400, help="reviews, half of them of each split")
-    parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer, or a file with a token a line")
-    parser.add_argument("--prob", type=float, default=0.15, help="prob of the single pass")
-    parser.add_argument("--cache", type=Path, help="where the environments of the peers are kept")
-    options = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--texts", type=int, default=2400, help="reviews, half of them of each split")
+    arguments.add_argument("--tokenizer", type=Path, help="folder of a tokenizer, or a file with a token a line")
+    arguments.add_argument("--prob", type=float, default=0.15, help="prob of the single pass")
+    arguments.add_argument("--cache", type=Path, help="where the environments of the peers are kept")
+    options = parsed(arguments, texts=8)
+    peers = {tool: needs for tool, needs in PEERS.items() if not (options.small and needs)}  # small installs nothing
     texts = reviews(options.texts)
     with tempfile.TemporaryDirectory() as folder:
-        tools = [tool for tool in PEERS if tool != "crt_jieba" or segmenter()]
+        tools = [tool for tool in peers if tool != "crt_jieba" or segmenter()]
         rows = [row for tool in tools for row in measured(tool, options.cache or Path(folder), texts, options.prob)]
     originals = [text for _, text in texts]
-    needs = ", ".join(need for needs in PEERS.values() for need in needs)
-    print(f"{len(texts)} reviews, prob {options.prob}; {machine('numpy', 'opencc', *segmenter())}; {needs}\n")
+    needs = ", ".join(need for needs in peers.values() for need in needs)
+    print(
+        f"{len(texts)} reviews, prob {options.prob}; {machine('numpy', 'opencc', *segmenter())}{needs and f'; {needs}'}\n"
+    )
     speed(rows, len(texts))
     reach(rows, originals, unknown_characters(options.tokenizer) if options.tokenizer else None)
     repeatability(rows)

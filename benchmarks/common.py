@@ -1,22 +1,48 @@
-"""What the measurements share: data, a model, a table of times."""
+"""What the measurements share: options, data, a table of times, and a line that says where they were taken."""
 
+import argparse
 import os
 import platform
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+
+import numpy as np
 
 from crt.catalogue import TASKS
 from crt.resources import resource_dir
 from crt.tasks import Source, Split, load_split
 
+ROOT = Path(__file__).parent.parent
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the one option that every measurement takes."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument(
+        "--small", action="store_true", help="a size that only shows that it runs; the numbers mean nothing"
+    )
+    return made
+
+
+def parsed(arguments: argparse.ArgumentParser, **small: object) -> argparse.Namespace:
+    """Read the command line; with --small, an option that is not given takes its value from `small`."""
+    if arguments.parse_args().small:
+        arguments.set_defaults(**small)
+    return arguments.parse_args()
+
+
+def data() -> Source:
+    """Return $CRT_DATA_DIR, or the built-in rows without it."""
+    return Source(Path(os.environ.get("CRT_DATA_DIR") or resource_dir() / "samples"))
+
 
 def load(task: str, limit: int) -> Split:
-    """Return evaluation examples from $CRT_DATA_DIR, or from the built-in rows without it."""
-    folder = os.environ.get("CRT_DATA_DIR") or resource_dir() / "samples"
-    return load_split(TASKS[task], TASKS[task].eval_split, Source(Path(folder))).limited(limit)
+    """Return evaluation examples."""
+    return load_split(TASKS[task], TASKS[task].eval_split, data()).limited(limit)
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -39,6 +65,34 @@ def machine(*packages: str) -> str:
 def show(rows: list[tuple[str, float]], unit: str = "s") -> None:
     """Print times and their ratio to the first row."""
     first = rows[0][1]
-    print(f"| what | {unit} | times the first row |\n| --- | ---: | ---: |")
-    for name, value in rows:
-        print(f"| {name} | {value:.2f} | {first / value:.1f} |")
+    table(
+        ("what", unit, "times the first row"), [(name, f"{value:.2f}", f"{first / value:.1f}") for name, value in rows]
+    )
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table in Markdown, the first column flush left, the others flush right."""
+    print(f"| {' | '.join(header)} |\n| --- |{' ---: |' * (len(header) - 1)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+def reviews(count: int) -> list[str]:
+    """Return generated reviews of 100 to 150 characters, all distinct: sentences of real ones in random order."""
+    real = [example.input[0] for example in load("chnsenticorp", 1200).examples]
+    sentences = [part for text in real for part in re.split(r"[，。\s\\\\]+", text) if 0 < len(part) <= 50]
+    generator = np.random.default_rng(0)
+    made = []
+    for number in range(count):
+        text = ""
+        while len(text) < 100:
+            text += sentences[generator.integers(len(sentences))] + "，"
+        made.append(f"{text}{number}。")
+    return made
+
+
+def write_reviews(folder: Path, count: int) -> None:
+    """Write generated reviews as the test split of ChnSentiCorp; their labels alternate."""
+    (folder / "chnsenticorp").mkdir()
+    lines = [f"{number % 2}\t{text}\n" for number, text in enumerate(reviews(count))]
+    (folder / "chnsenticorp" / "test.tsv").write_text("label\ttext_a\n" + "".join(lines), encoding="utf-8")

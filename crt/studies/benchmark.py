@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crt.models import PredictOptions
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
-from crt.records import CLEAN, Cell, CellRecord
+from crt.records import CLEAN, Cell, CellRecord, Prediction
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.scoring.slices import facts_of
 from crt.studies import cells
@@ -57,29 +57,35 @@ def _measure(grid: Grid, group: Group, loaded: Sequence[Loaded], pending: dict[C
         columns = outcome_columns(outcome) | facts_of(examples, group.seen)
         yield CellRecord(pending[cell], cell, params_of(group, grid, None), metrics, outcomes=columns)
     for perturbation in loaded:
-        name = perturbation.perturbation.name
-        wanted = [cell for cell in pending if cell.perturbation == name]
-        if not wanted:
-            continue
-        sites = find_sites(examples, perturbation.find, fields=grid.fields)
-        perturbed = {cell: perturb_all(sites, name=name, prob=cell.prob, seed=cell.seed) for cell in wanted}
-        batch = answers.extended([value for rows in perturbed.values() for value in rows.inputs])
-        for cell, rows in perturbed.items():
-            after = batch.of(rows.inputs)
-            table = perturbation.table
-            outcome = outcome_of(examples, group.task.labels, rows, clean, after, from_table=table is not None)
-            columns = outcome_columns(outcome)
-            if len(group.task.fields) == 2:
-                columns["changed_fields"] = list(changed_fields(examples, rows))
-            yield CellRecord(
-                pending[cell],
-                cell,
-                params_of(group, grid, perturbation),
-                score(outcome),
-                example_pairs(outcome, examples, rows),
-                columns,
-                modified=table is not None and table.modified,
-            )
+        here = {cell: key for cell, key in pending.items() if cell.perturbation == perturbation.perturbation.name}
+        if here:
+            yield from _of_perturbation(grid, group, perturbation, here, answers, clean)
+
+
+def _of_perturbation(
+    grid: Grid, group: Group, perturbation: Loaded, pending: dict[Cell, str], answers: Answers, clean: Prediction
+) -> Iterator[CellRecord]:
+    """Yield the pending cells of one perturbation; what they need is freed before the next one begins."""
+    examples, table = group.split.examples, perturbation.table
+    sites = find_sites(examples, perturbation.find, fields=grid.fields)
+    name = perturbation.perturbation.name
+    perturbed = {cell: perturb_all(sites, name=name, prob=cell.prob, seed=cell.seed) for cell in pending}
+    batch = answers.extended([value for rows in perturbed.values() for value in rows.inputs])
+    for cell, rows in perturbed.items():
+        after = batch.of(rows.inputs)
+        outcome = outcome_of(examples, group.task.labels, rows, clean, after, from_table=table is not None)
+        columns = outcome_columns(outcome)
+        if len(group.task.fields) == 2:
+            columns["changed_fields"] = list(changed_fields(examples, rows))
+        yield CellRecord(
+            pending[cell],
+            cell,
+            params_of(group, grid, perturbation),
+            score(outcome),
+            example_pairs(outcome, examples, rows),
+            columns,
+            modified=table is not None and table.modified,
+        )
 
 
 def _told(metrics: Mapping[str, float]) -> str:

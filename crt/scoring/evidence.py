@@ -51,9 +51,9 @@ def weigh(datasets: Mapping[str, Mapping[str, Stacked]]) -> Evidence:
             against(models[one], models[other], draws).assign(dataset=dataset, model=one, other=other)
             for one, other in combinations(models, 2)
         ]
-    if not spans:
-        return Evidence()
-    found = _joined(slices).sort_values(["p_holm", "difference"], ascending=[True, False], ignore_index=True)
+    found = _joined(slices)
+    if not found.empty:
+        found = found.sort_values(["p_holm", "difference"], ascending=[True, False], ignore_index=True)
     return Evidence(_joined(spans), _corrected(_joined(tests)), _with_outcome(_corrected(_joined(duels))), found)
 
 

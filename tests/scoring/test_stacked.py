@@ -188,8 +188,12 @@ def test_a_few_texts_are_no_slice():
 
 
 def test_nothing_is_weighed():
-    """Of no cells there is no evidence, and no error."""
+    """Of no cells there is no evidence, and of a single text no slice; neither is an error."""
     assert weigh({}).slices.empty
+    gold = ["a"]
+    one = weigh({"t": {"m": stack(cells(("space", 0.3, 1, "")), [outcomes(gold, gold, gold)], facts(1))}})
+    assert one.slices.empty
+    assert one.tests["p_holm"].tolist() == [1.0]
 
 
 def test_slices_are_taken_at_the_largest_prob():

@@ -21,6 +21,7 @@ Written by `python docs/build_reference.py` from the tables in the code; do not 
 - [Metrics](#metrics)
 - [Perturbations](#perturbations)
 - [Data sets](#data-sets)
+- [Slices](#slices)
 - [Commands](#commands)
 """
 METRICS_TEXT = """
@@ -41,6 +42,12 @@ TASKS_TEXT = """
 Beside these, the option `dataset` takes the path of your own CSV, TSV, JSON-lines or Parquet file, or of a folder with
 such files named train, validation (or dev) and test.
 """
+SLICES_TEXT = """
+## Slices
+
+Which texts break a model: `compare` tests the groups of each. Definitions: [metrics.md](metrics.md#slices-slicescsv). How to add
+one: [adding.md](adding.md).
+"""
 COMMANDS_TEXT = """
 ## Commands
 
@@ -51,7 +58,7 @@ are comma-separated.
 
 def reference() -> str:
     """Return the text of the reference page."""
-    return "".join([INTRODUCTION, *_metrics(), *_perturbations(), *_tasks(), *_commands()])
+    return "".join([INTRODUCTION, *_metrics(), *_perturbations(), *_tasks(), *_slices(), *_commands()])
 
 
 def _metrics() -> Iterator[str]:
@@ -89,6 +96,13 @@ def _perturbations() -> Iterator[str]:
             for name, perturbation in PERTURBATIONS.items()
         ),
     )
+
+
+def _slices() -> Iterator[str]:
+    from crt.scoring.slices import SLICES
+
+    yield SLICES_TEXT
+    yield _table(("slice", "divided by", "column"), ((s.name, s.summary, f"`{s.column}`") for s in SLICES.values()))
 
 
 def _tasks() -> Iterator[str]:

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 PATIENCE = 300
 """Seconds that a locked SQLite database is waited for; MLflow's own 20 are less than a slow backup takes."""
-HOST, PID, STARTED, CLOSED = "crt.host", "crt.pid", "crt.started", "crt.closed"
+HOST, SPACE, PID, STARTED, CLOSED = "crt.host", "crt.process_space", "crt.pid", "crt.started", "crt.closed"
 """Tags: which process works on a run, and why somebody else closed it."""
 
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
@@ -85,15 +85,15 @@ def twice(call: Callable[[], object]) -> None:
 
 def process_tags() -> dict[str, str]:
     """Return the tags that say which process works on a run."""
-    return {HOST: platform.node(), PID: str(os.getpid()), STARTED: _started(os.getpid()) or ""}
+    return {HOST: platform.node(), SPACE: _space(), PID: str(os.getpid()), STARTED: _started(os.getpid()) or ""}
 
 
 def close_dead(client: mlflow.MlflowClient, runs: list[Any]) -> int:
-    """Close the running runs among these whose process, one of this host, is gone; return how many there were."""
+    """Close the running runs among these whose process, one of this host and container, is gone; return how many there were."""
     closed = 0
     for run in runs:
         tags = run.data.tags
-        if tags.get(HOST) != platform.node() or not tags.get(PID, "").isdecimal():
+        if (tags.get(HOST), tags.get(SPACE)) != (platform.node(), _space()) or not tags.get(PID, "").isdecimal():
             continue
         started = _started(int(tags[PID]))
         if started == "" or (started is not None and tags.get(STARTED, started) == started):
@@ -116,6 +116,15 @@ def store_error(error: Exception) -> TrackingError:
 def without_password(uri: str) -> str:
     """Return the address of a store as it may be shown."""
     return re.sub(r"(://[^:/@]+):[^@/]+@", r"\1:***@", uri)
+
+
+def _space() -> str:
+    """Return what tells apart where a process number counts: the boot and, for containers, the namespace."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return "-"
 
 
 def _started(pid: int) -> str | None:

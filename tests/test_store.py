@@ -19,7 +19,7 @@ from test_tracking import record
 
 from crt.history import read_stored
 from crt.reporting.table import detail_table
-from crt.store import CLOSED, HOST, PID, STARTED, process_tags
+from crt.store import CLOSED, HOST, PID, SPACE, STARTED, process_tags
 from crt.tracking import open_run
 
 EVALUATE = ("evaluate", "--smoke", "--dataset", "tnews", "--no_figures")
@@ -94,6 +94,7 @@ def test_runs_of_dead_processes_are_closed(store):
         "gone": {**ours, PID: str(gone.pid)},
         "reused": {**ours, STARTED: "1"},
         "elsewhere": {**ours, PID: str(gone.pid), HOST: "another"},
+        "in another container": {**ours, PID: str(gone.pid), SPACE: "pid:[1]"},
         "alive": ours,
         "foreign": {},
     }
@@ -102,7 +103,8 @@ def test_runs_of_dead_processes_are_closed(store):
         pass
     assert status_of(runs["gone"]) == ("KILLED", f"process {gone.pid} of {ours[HOST]} ended without closing this run")
     assert status_of(runs["reused"])[0] == "KILLED"
-    assert [status_of(runs[name]) for name in ("elsewhere", "alive", "foreign")] == [("RUNNING", None)] * 3
+    others = ("elsewhere", "in another container", "alive", "foreign")
+    assert [status_of(runs[name]) for name in others] == [("RUNNING", None)] * 4
 
 
 def test_a_killed_process_leaves_no_running_run(store, tmp_path):

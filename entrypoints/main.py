@@ -40,8 +40,16 @@ def main(**o: Any) -> None:
         grid = Grid(models=(f"models:/{version}", RULE), datasets=("sample",))
         keys = benchmark.run(grid, Source(), predict, accelerator, tracker)
         cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
-        found = compare.publish(tracker, compare.select(cells), o["output_dir"], figures=not o["no_figures"])
-        click.echo(f"\n{found.tables[0].markdown()}\ntables and figures: {o['output_dir']}")
+        found = compare.publish(
+            tracker,
+            compare.select(cells),
+            o["output_dir"],
+            "mlflow run .",
+            significance=True,
+            figures=not o["no_figures"],
+        )
+        click.echo("\n".join(["", found.tables[0].markdown(), *found.verdict]))
+        click.echo(f"\ntables, figures and the page report.html: {o['output_dir']}")
         click.echo(f"see every run in the browser: {ui_command(tracker)}")
 
 

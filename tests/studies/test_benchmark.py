@@ -243,7 +243,9 @@ def test_compare_reads_what_was_stored(measure, tiny_checkpoint, tmp_path):
     for _ in range(2):
         cells, _, experiments = read_stored((), ())
         with open_run("compare", "compare", {}) as tracker:
-            found = compare.publish(tracker, compare.select(cells), tmp_path / "out", figures=False)
+            found = compare.publish(
+                tracker, compare.select(cells), tmp_path / "out", "again", significance=False, figures=False
+            )
     assert experiments == ("Default",)
     assert {row[1] for row in found.tables[0].rows} == {"rule", "tiny"}
     areas = pd.read_csv(tmp_path / "out" / "dose_area.csv")

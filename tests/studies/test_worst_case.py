@@ -11,7 +11,7 @@ from conftest import SAMPLES
 from strategies import loaded
 
 from crt.catalogue import TASKS
-from crt.history import read_stored
+from crt.history import read_stored, stored_examples
 from crt.models import PredictOptions
 from crt.models.rule import load_rule
 from crt.perturbations.engine import find_sites, perturb_to_degree
@@ -97,11 +97,10 @@ def test_samples_one_by_one(measure):
 def test_the_worst_sample_is_shown(measure):
     """The stored label is that of a wrong sample wherever there is one; pairs are changed texts, flips first."""
     _, stored = measure(degrees=(0.3,))
-    for row in stored.to_dict("records"):
+    for row, pairs in zip(stored.to_dict("records"), stored_examples(stored), strict=True):
         found = outcomes(row)
         all_right = found["right_samples"] == found["distinct_samples"]
         assert ((found["perturbed"] == found["gold"]) == all_right).all()
-        pairs = MlflowTracker(row["run_id"], "0").examples(row["run_id"])
         assert 0 < len(pairs) <= 20
         assert all(pair["original"] != pair["perturbed"] for pair in pairs)
         flips = [pair["flipped"] for pair in pairs]

@@ -11,7 +11,7 @@ demo: .venv/runtime
 	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . --env-manager local
 
 test: .venv/dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-latest: pyproject.toml
 	$(PYTHON) -m venv --clear .venv-latest

@@ -118,8 +118,7 @@ def register(
         return reference, f"{registered}@best is {new}, the first"
     before = f"version {old.version} ({old.tags.get('metric')} {float(old.tags.get('value', 'nan')):.4f})"
     client.set_model_version_tag(registered, version, "best_before", before)
-    demonstration = old.tags.get("base_model") == TINY != tags["base_model"]
-    if not demonstration:
+    if not _gives_way(old, tags["base_model"]):
         if (old.tags.get("metric"), old.tags.get("selection_digest")) != (metric, digest):
             return reference, (
                 f"{registered}@best stays {before}: it was chosen by another metric or on other selection data, so it "
@@ -130,6 +129,11 @@ def register(
     client.set_registered_model_alias(registered, "best", version)
     client.set_model_version_tag(registered, old.version, "best_after", new)
     return reference, f"{registered}@best moves from {before} to {new}"
+
+
+def _gives_way(old: ModelVersion, base_model: str | None) -> bool:
+    """Tell whether a version is the demonstration model, which gives way to a version of any other base model."""
+    return bool(old.tags.get("base_model") == TINY != base_model)
 
 
 def training_of(reference: str) -> dict[str, str]:
@@ -168,9 +172,8 @@ def crown(reference: str, value: float, signature: str) -> str:
     old, new = best_version(name, MOST_ROBUST), f"version {number} (mean perturbed accuracy {value:.4f})"
     if old is not None and str(old.version) == number:
         return ""
-    if old is not None and not TINY == old.tags.get("base_model") != client.get_model_version(name, number).tags.get(
-        "base_model"
-    ):
+    base_model = client.get_model_version(name, number).tags.get("base_model")
+    if old is not None and not _gives_way(old, base_model):
         if tag not in old.tags:
             return (
                 f"{name}@{MOST_ROBUST} stays version {old.version}: it was measured otherwise, so it cannot be compared with "

@@ -16,9 +16,9 @@ from crt.records import CLEAN
 from crt.scoring.slices import CLUSTER
 from crt.scoring.statistics import (
     Resampling,
+    bounds,
     codes_of,
     cohens_g,
-    interval,
     mcnemar,
     summed,
 )
@@ -180,8 +180,7 @@ def intervals(stacked: Stacked, draws: Resampling) -> pd.DataFrame:
         if not name.startswith("clean"):
             places.append((groups, value, by_group))
         for keys, exact, drawn in places:
-            bounds = [interval(column) or (np.nan, np.nan) for column in drawn.T]
-            low, high = np.array(bounds).T
+            low, high = bounds(drawn).T
             found.append(keys.assign(metric=name, value=exact[0], low=low, high=high))
     return pd.concat(found, ignore_index=True)
 
@@ -238,18 +237,18 @@ def _compared(
     drawn = draws.sums(sums) / draws.sums(sizes)
     groups, by_group = means(cells, drawn)
     _, value = means(cells, ((lost - gained) / len(stacked.gold))[None, :])
+    spans = bounds(by_group)
     rows = []
     for number, (perturbation, prob) in enumerate(groups.itertuples(index=False)):
         of = np.flatnonzero((cells["perturbation"] == perturbation) & (cells["prob"] == prob))
-        low, high = interval(by_group[:, number]) or (np.nan, np.nan)
         signs = set(np.sign(lost[of] - gained[of]).tolist())
         rows.append(
             {
                 "perturbation": perturbation,
                 "prob": prob,
                 "difference": value[0, number],
-                "low": low,
-                "high": high,
+                "low": spans[number, 0],
+                "high": spans[number, 1],
                 "lost": lost[of].mean(),
                 "gained": gained[of].mean(),
                 "effect": cohens_g(float(lost[of].sum()), float(gained[of].sum())),

@@ -75,6 +75,11 @@ def interval(values: Floats, *, level: float = LEVEL) -> tuple[float, float] | N
     return float(low), float(high)
 
 
+def bounds(columns: Floats) -> Floats:
+    """Return low and high of the interval of each column: float64[k, 2] of [r, k]; NaN where there is none."""
+    return np.array([interval(values) or (np.nan, np.nan) for values in columns.T], dtype=float).reshape(-1, 2)
+
+
 def balanced_accuracy_interval(
     *, gold: Counts, predicted: Counts, clusters: Sequence[str], resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from crt.scoring.slices import groups_of
 from crt.scoring.stacked import ALL, Stacked, ratio
-from crt.scoring.statistics import Resampling, interval, normal_p, summed
+from crt.scoring.statistics import Resampling, bounds, normal_p, summed
 
 SMALLEST = 30
 """Texts of a slice, and outside of it; with fewer there is no test."""
@@ -57,10 +57,9 @@ def _of_cells(stacked: Stacked, numbers: NDArray[np.int64], name: str, draws: Re
     )
     table["drop"], table["rest"] = exact[0][0], exact[1][0]
     table["difference"] = table["drop"] - table["rest"]
-    spread = np.where(table["small"].to_numpy(dtype=bool), np.nan, drawn[0] - drawn[1]).T
-    bounds = [interval(values) or (np.nan, np.nan) for values in spread]
-    table[["low", "high"]] = np.array(bounds, dtype=float).reshape(-1, 2)
-    table["p"] = [normal_p(d, v) for d, v in zip(table["difference"], spread, strict=True)]
+    spread = np.where(table["small"].to_numpy(dtype=bool), np.nan, drawn[0] - drawn[1])
+    table[["low", "high"]] = bounds(spread)
+    table["p"] = [normal_p(d, v) for d, v in zip(table["difference"], spread.T, strict=True)]
     halves = (table.groupby("slice")["group"].transform("size") == 2) & ~table.groupby("slice")["small"].transform(
         "any"
     )

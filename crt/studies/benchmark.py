@@ -12,7 +12,7 @@ from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.scoring.slices import facts_of
 from crt.studies import cells
 from crt.studies.answers import Answers
-from crt.studies.cells import Group, Tracker, params_of
+from crt.studies.cells import Group, Tracker, each, params_of
 from crt.studies.grid import Grid
 from crt.studies.outcomes import changed_fields, example_pairs, outcome_columns, outcome_of
 from crt.tasks import Source
@@ -52,14 +52,12 @@ def _measure(grid: Grid, group: Group, loaded: Sequence[Loaded], pending: dict[C
         untouched = perturb_all(find_sites(examples, lambda _: ()), name=CLEAN, prob=0.0, seed=0)
         outcome = outcome_of(examples, group.task.labels, untouched, clean, clean, from_table=False)
         metrics = {name: value for name, value in score(outcome).items() if name in CLEAN_METRICS}
-        if group.seen is not None:
-            metrics["seen_in_training_rate"] = sum(e.input in group.seen for e in examples) / len(examples)
+        if (leaked := group.leaked) is not None:
+            metrics["seen_in_training_rate"] = leaked / len(examples)
         columns = outcome_columns(outcome) | facts_of(examples, group.seen)
         yield CellRecord(pending[cell], cell, params_of(group, grid, None), metrics, outcomes=columns)
-    for perturbation in loaded:
-        here = {cell: key for cell, key in pending.items() if cell.perturbation == perturbation.perturbation.name}
-        if here:
-            yield from _of_perturbation(grid, group, perturbation, here, answers, clean)
+    for perturbation, here in each(loaded, pending):
+        yield from _of_perturbation(grid, group, perturbation, here, answers, clean)
 
 
 def _of_perturbation(

@@ -77,6 +77,11 @@ class Group:
     dataset: str
     """The data set as it was asked for: a name or a path."""
 
+    @property
+    def leaked(self) -> int | None:
+        """Inputs of the split that also stand in the training split; None where that is not at hand."""
+        return None if self.seen is None else sum(example.input in self.seen for example in self.split.examples)
+
 
 Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[CellRecord]]
 """Yields the record of each measurement that is missing, by its key, in the order in which they are to be stored."""
@@ -154,6 +159,15 @@ def run(
     return tuple(dict.fromkeys(keys))
 
 
+def each(loaded: Sequence[Loaded], pending: Mapping[M, str]) -> Iterator[tuple[Loaded, dict[M, str]]]:
+    """Yield each perturbation with what is pending of it, in the order of `loaded`; those with nothing are left out."""
+    for perturbation in loaded:
+        name = perturbation.perturbation.name
+        here = {cell: key for cell, key in pending.items() if cell.perturbation == name}
+        if here:
+            yield perturbation, here
+
+
 def _groups(
     scope: Scope[M],
     source: Source,
@@ -180,7 +194,8 @@ def _groups(
         if split.unlabelled:
             log.info("%s: %d rows without a label are left out", task.name, split.unlabelled)
         split = (_unseen(split, seen) if scope.exclude_seen else split).limited(scope.limit)
-        leaked = None if seen is None else sum(example.input in seen for example in split.examples)
+        group = Group(task, split, split.digest(), seen, predictor, model, dataset)
+        leaked = group.leaked
         if leaked:
             log.info(
                 "%s: %d of %d evaluation inputs (%.1f %%) also stand in the training split (exclude_seen=true leaves "
@@ -188,7 +203,7 @@ def _groups(
             )  # fmt: skip
         elif seen is None:
             log.info("%s: no training split at hand, so leakage from it is not known", task.name)
-        yield Group(task, split, split.digest(), seen, predictor, model, dataset)
+        yield group
 
 
 def _unseen(split: Split, seen: frozenset[Input] | None) -> Split:

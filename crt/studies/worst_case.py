@@ -21,7 +21,7 @@ from crt.resources import rows_digest
 from crt.scoring.worst_case import Sampled, folded, folded_share, score, surviving
 from crt.studies import cells
 from crt.studies.answers import Answers
-from crt.studies.cells import OF_PERTURBATION, Group, Tracker, params_of
+from crt.studies.cells import OF_PERTURBATION, Group, Tracker, each, params_of
 from crt.studies.grid import Degrees, format_prob
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
 from crt.studies.results import staged
@@ -69,23 +69,26 @@ def _measure(
 ) -> Iterator[CellRecord]:
     """Yield the pending degrees of a group; what all degrees of a perturbation have in common is predicted once."""
     answers = Answers(group.predictor, [example.input for example in group.split.examples])
-    for perturbation in loaded:
-        name = perturbation.perturbation.name
-        wanted = [degree for degree in pending if degree.perturbation == name]
-        if not wanted:
-            continue
-        sites = find_sites(group.split.examples, perturbation.find, fields=scope.fields)
-        drawn = {degree: [_draw(sites, degree, number) for number in range(degree.samples)] for degree in wanted}
-        batch = answers.extended([value for rows in drawn.values() for row in rows for value in row.inputs])
-        table = perturbation.table
-        for degree, samples in drawn.items():
-            yield CellRecord(
-                pending[degree],
-                degree,
-                params_of(group, scope, perturbation),
-                *_scored(degree, group, sites, samples, batch, from_table=table is not None),
-                modified=table is not None and table.modified,
-            )
+    for perturbation, here in each(loaded, pending):
+        yield from _of_perturbation(scope, group, perturbation, here, answers)
+
+
+def _of_perturbation(
+    scope: Degrees, group: Group, perturbation: Loaded, pending: dict[Degree, str], answers: Answers
+) -> Iterator[CellRecord]:
+    """Yield the pending degrees of one perturbation; what they need is freed before the next one begins."""
+    sites = find_sites(group.split.examples, perturbation.find, fields=scope.fields)
+    drawn = {degree: [_draw(sites, degree, number) for number in range(degree.samples)] for degree in pending}
+    batch = answers.extended([value for rows in drawn.values() for row in rows for value in row.inputs])
+    table = perturbation.table
+    for degree, samples in drawn.items():
+        yield CellRecord(
+            pending[degree],
+            degree,
+            params_of(group, scope, perturbation),
+            *_scored(degree, group, sites, samples, batch, from_table=table is not None),
+            modified=table is not None and table.modified,
+        )
 
 
 def _draw(sites: Sites, degree: Degree, sample: int | Sequence[int]) -> PerturbedInputs:

@@ -16,13 +16,13 @@ test: .venv/dev
 test-latest: pyproject.toml
 	$(PYTHON) -m venv --clear .venv-latest
 	.venv-latest/bin/pip install -q $(TORCH) -e '.[dev]'
-	.venv-latest/bin/python -m pytest
+	.venv-latest/bin/python -m pytest -n auto
 
 test-oldest: pyproject.toml
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(PYTHON) benchmarks/bounds.py $(TORCH) > .venv-oldest/pins.txt
 	.venv-oldest/bin/pip install -q -r .venv-oldest/pins.txt -e .
-	.venv-oldest/bin/python -m pytest
+	.venv-oldest/bin/python -m pytest -n auto
 
 slow: .venv/dev
 	$(BIN)/python -m pytest -m slow
@@ -34,7 +34,10 @@ lint: .venv/dev
 
 check: lint test
 
+# PostgreSQL comes from Debian where that can be had; else its row of bench_logging is left out
 bench: .venv/dev
+	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
+	ls /usr/lib/postgresql/*/bin/postgres > /dev/null 2>&1 || apt-get install -q -y postgresql || true
 	for bench in benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
 
 resources: .venv/dev

@@ -1,1 +1,5 @@
-"""Speed measurements: ratios within one run, never asserted."""
+"""Measurements: each script prints a table for docs/benchmarks.md."""
+
+import os
+
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"

@@ -5,37 +5,35 @@
 First table: the batches of `predict_all`, as evaluate makes them. Right after each forward pass the matrix products that
 it consists of (query, key, value, scores, weighted values, output, feed-forward, for each layer, with weights of its own)
 run alone, into memory that is there already; the best of the rounds counts for each batch. Padding counts as work on both
-sides; tokens are those without it. Second table: the command evaluate, after start-up, on the default grid, by what it is
-busy with; a part does not include the parts that it calls.
+sides; tokens are those without it. Second table: `predict_all` with other ways to compute the same: the attention that is
+written out (eager) and torch.compile, whose first pass is told apart. Third table: the command evaluate, after start-up, on
+the default grid, by what it is busy with; a part does not include the parts that it calls.
 
 Without --model: a BERT of 4 layers x 384 with random weights. Data from $CRT_DATA_DIR, else the built-in rows.
 """
 
-import os
+import pkgutil
 import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
-import mlflow
 import torch
-from click.testing import CliRunner
 
-from benchmarks.common import data, load, machine, parsed, parser, table
-from benchmarks.encoders import multiply_adds, predictor, save_bert
+from benchmarks.command import evaluate, fresh_store
+from benchmarks.common import load, machine, parsed, parser, table, timed
+from benchmarks.encoders import multiply_adds, predictor
 from crt.models import predict_all
 from crt.models.transformer import TransformerClassifier
 from crt.records import Input
-from entrypoints.evaluate import main as evaluate
 
 PARTS = {
     "crt.tasks.read_rows": "reading the data",
@@ -54,6 +52,8 @@ PARTS = {
 
 FORWARD, REST = "the model's forward pass", "all else"
 
+COMPILED = "torch.compile"
+
 
 def main() -> None:
     """Measure the forward pass against the matrix products, then split the time of evaluate."""
@@ -62,7 +62,8 @@ def main() -> None:
     arguments.add_argument("--task", default="tnews")
     arguments.add_argument("--examples", type=int, default=400)
     arguments.add_argument("--rounds", type=int, default=3)
-    options = parsed(arguments, examples=8, rounds=1)
+    arguments.add_argument("--choices", default=f"eager,{COMPILED}")
+    options = parsed(arguments, examples=8, rounds=1, choices="eager")  # compiling takes most of a minute
     size = "tiny" if options.small else "small"
     inputs = list(dict.fromkeys(example.input for example in load(options.task, options.examples).examples))
     model = predictor(options.model, options.task, inputs, size)
@@ -72,8 +73,12 @@ def main() -> None:
         f"{torch.get_num_threads()} threads; {machine('torch', 'transformers')}\n"
     )
     against_products(model, inputs, options.rounds)
+    print()
+    against_choices(model, inputs, options.choices.split(","), options.rounds)
     with tempfile.TemporaryDirectory() as folder:
-        spec = options.model or save_bert(options.task, inputs, size, Path(folder) / "random")
+        spec = str(Path(folder) / "bench")  # with a head, whether or not the folder that was given has one
+        model.model.save_pretrained(spec)
+        model.tokenizer.save_pretrained(spec)
         limit = str(options.examples)
         grid = ["--perturbations", "space", "--probs", "0.15", "--seeds", "13"] if options.small else []
         times = parts_of(["--dataset", options.task, "--model", spec, "--max_samples", limit, *grid], Path(folder))
@@ -130,6 +135,31 @@ def against_products(model: TransformerClassifier, inputs: Sequence[Input], roun
         [
             (name, f"{s:.3f}", f"{tokens / s:,.0f}", f"{operations / s / 1e9:.1f}", f"{limit / s:.1%}")
             for name, s in rows
+        ],
+    )
+
+
+def against_choices(model: TransformerClassifier, inputs: Sequence[Input], choices: Sequence[str], rounds: int) -> None:
+    """Print the speed of `predict_all` with the attention as it comes, written out, and compiled."""
+    network, used = model.model, model.model.config._attn_implementation  # noqa: SLF001
+    reference, rows = predict_all(model, inputs).probabilities, []
+    for name in (used, *choices):
+        network.set_attn_implementation(used if name == COMPILED else name)
+        model.model = torch.compile(network, dynamic=True) if name == COMPILED else network
+        try:
+            first, *times = [timed(lambda: predict_all(model, inputs)) for _ in range(rounds + 1)]
+            differing = int((predict_all(model, inputs).probabilities.argmax(1) != reference.argmax(1)).sum())
+        except torch._dynamo.exc.TorchDynamoException as problem:  # noqa: SLF001
+            print(f"{name}: left out, {str(problem).splitlines()[0]}")
+            continue
+        rows.append((name, first, min(times), differing))
+    model.model = network
+    network.set_attn_implementation(used)
+    table(
+        ("predict_all with", "first pass, s", "s", "times the first row", "labels that differ"),
+        [
+            (name, f"{first:.2f}", f"{best:.2f}", f"{rows[0][2] / best:.2f}", str(differing))
+            for name, first, best, differing in rows
         ],
     )
 
@@ -204,29 +234,14 @@ class Clock:
 
 def parts_of(arguments: Sequence[str], folder: Path) -> dict[str, float]:
     """Run evaluate on a fresh store; return the seconds of its parts."""
-    source = data().data_dir
-    mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
-    mlflow.search_experiments()  # makes the tables: that is no part of a run
-    with ExitStack() as stack:
-        stack.callback(partial(os.chdir, Path.cwd()))
-        os.chdir(folder)
+    with fresh_store(folder), ExitStack() as stack:
         clock = Clock()
         for place, name in PARTS.items():
-            stack.enter_context(patch(place, clock.around(name, resolve(place))))
+            stack.enter_context(patch(place, clock.around(name, pkgutil.resolve_name(place))))
         clock.last = time.perf_counter()
-        done = CliRunner().invoke(evaluate, [*arguments, "--data_dir", str(source), "--precision", "fp32"])
+        evaluate(arguments)
         clock.leave()
-    if done.exit_code:
-        raise SystemExit(f"evaluate failed:\n{done.output}{done.exception or ''}")
     return dict(clock.times)
-
-
-def resolve(place: str) -> Callable[..., Any]:
-    """Return the function that a dotted name stands for."""
-    import pkgutil
-
-    found: Callable[..., Any] = pkgutil.resolve_name(place)
-    return found
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ def server(folder: Path) -> Iterator[str]:
 def postgres(folder: Path) -> Iterator[str]:
     """A fresh PostgreSQL cluster; it refuses to run as root, so that hands it to the user `postgres`."""
     if find_spec("psycopg2") is None:
-        raise Missing("psycopg2 is not installed (pip install psycopg2-binary)")
+        raise Missing("psycopg2 is not installed (pip install -e '.[bench]')")
     found = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
     path = os.pathsep.join([os.environ["PATH"], *map(str, found)])
     initdb, program = shutil.which("initdb", path=path), shutil.which("postgres", path=path)

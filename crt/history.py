@@ -16,7 +16,7 @@ from mlflow.exceptions import MlflowException
 from crt.errors import CrtError, TrackingError
 from crt.records import Cell
 from crt.scoring.slices import CLUSTER
-from crt.store import first_contact, store_error, without_password
+from crt.store import MOVED, first_contact, store_error, without_password
 
 KIND, KEY = "crt.kind", "crt.cell_key"
 PAGE = 5000
@@ -137,8 +137,8 @@ def _artifact(artifacts: str, name: str) -> str:
     except (MlflowException, OSError) as error:
         cause = " ".join(str(error).split())
         raise TrackingError(
-            f"{name} is not in {without_password(artifacts)}, where the store says it is ({cause}); if that folder was moved, "
-            "move it back or put a link to it there (ln -s NEW OLD); if it is lost, measure again with force=true"
+            f"{name} is not in {without_password(artifacts)}, where the store says it is ({cause}); {MOVED}"
+            "measure again with force=true"
         ) from error
 
 

@@ -14,6 +14,7 @@ from mlflow.exceptions import MlflowException
 from crt.catalogue import Task
 from crt.errors import TrackingError
 from crt.records import TINY
+from crt.store import MOVED, without_password
 from crt.tasks import slug
 
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
@@ -44,7 +45,7 @@ def resolve(spec: str) -> tuple[str, str]:
     The version is looked up once: an alias may move while an experiment runs.
 
     Raises:
-        TrackingError: there is no such model; the message says what there is.
+        TrackingError: there is no such model, or its files are not there; the message says what there is, or what to do.
     """
     client = mlflow.MlflowClient()
     reference = spec.removeprefix("models:/")
@@ -55,9 +56,17 @@ def resolve(spec: str) -> tuple[str, str]:
         else:
             name, _, version = reference.partition("/")
             client.get_model_version(name, version)
+    except MlflowException as error:
+        raise TrackingError(f"model {spec} cannot be had: {_registry_hint(client, reference)} ({error})") from error
+    try:
         folder = Path(mlflow.artifacts.download_artifacts(f"models:/{name}/{version}"))
     except (MlflowException, OSError) as error:
-        raise TrackingError(f"model {spec} cannot be had: {_registry_hint(client, reference)} ({error})") from error
+        place = without_password(client.get_model_version_download_uri(name, version))
+        cause = " ".join(str(error).split())
+        raise TrackingError(
+            f"the files of model {spec}, version {version}, are not in {place}, where the store says they are ({cause}); "
+            f"{MOVED}train it again"
+        ) from error
     return str(folder), f"{name}/{version}"
 
 

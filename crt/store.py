@@ -29,6 +29,8 @@ PATIENCE = 300
 """Seconds that a locked SQLite database is waited for; MLflow's own 20 are less than a slow backup takes."""
 HOST, SPACE, PID, STARTED, CLOSED = "crt.host", "crt.process_space", "crt.pid", "crt.started", "crt.closed"
 """Tags: which process works on a run, and why somebody else closed it."""
+MOVED = "if that folder was moved, move it back or put a link to it there (ln -s NEW OLD); if it is lost, "
+"""What to do about files that are not where the store says."""
 
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")

@@ -114,8 +114,15 @@ SHARD = Optional(Sharded(), "shard")
 def option(name: str, kind: click.ParamType | type, default: object, text: str) -> Callable[[Command], Command]:
     """Return a click option named like the MLproject parameter; a switch may stand without a value."""
     if kind is bool:
-        switch = {"is_flag": False, "flag_value": "true"}
-        return click.option(f"--{name}", type=click.BOOL, default=default, show_default=True, help=text, **switch)
+        return click.option(
+            f"--{name}",
+            type=click.BOOL,
+            default=default,
+            show_default=True,
+            help=text,
+            is_flag=False,
+            flag_value="true",
+        )
     return click.option(f"--{name}", type=kind, default=default, show_default=default != "", help=text)
 
 
@@ -184,7 +191,7 @@ def _must_say_why() -> bool:
 
 def ui_command(tracker: "MlflowTracker") -> str:
     """Return how to open the MLflow UI on the store in use: the command, or the address of the server."""
-    uri = tracker.client.tracking_uri
+    uri: str = tracker.client.tracking_uri
     if uri.startswith("http"):
         return uri
     program = Path(sys.executable).with_name("mlflow")

@@ -7,6 +7,14 @@ import click
 
 from entrypoints.door import COUNT, DATA, PREDICT, Listed, door, option, reach_hub, settings, source, tracked
 
+RECIPE = (
+    "num_train_epochs", "train_batch_size", "gradient_accumulation_steps", "learning_rate", "weight_decay", "warmup_ratio",
+    "max_grad_norm", "seed", "selection_metric", "augment", "augment_prob", "augment_share",
+)  # fmt: skip
+"""The options that a training is described by."""
+DATA_OPTIONS = ("dataset", "data_dir", "text_column", "text_pair_column", "label_column")
+"""Those that evaluate takes too."""
+
 
 @click.command()
 @option("dataset", str, "chnsenticorp", "chnsenticorp, tnews, ocnli, sample, or the path of your own file or folder.")
@@ -33,7 +41,8 @@ from entrypoints.door import COUNT, DATA, PREDICT, Listed, door, option, reach_h
 @door
 def main(**o: Any) -> None:
     """Train on the training split; the best epoch is never chosen on the split that is reported."""
-    from crt.models import TINY, PredictOptions
+    from crt.models import PredictOptions
+    from crt.records import TINY
     from crt.resources import resource_dir
     from crt.tasks import find_task
 
@@ -46,9 +55,7 @@ def main(**o: Any) -> None:
     from crt.models.training import TrainOptions
     from crt.studies import cards, train
 
-    names = ("num_train_epochs", "train_batch_size", "gradient_accumulation_steps", "learning_rate", "weight_decay")
-    names += ("warmup_ratio", "max_grad_norm", "seed", "selection_metric", "augment", "augment_prob", "augment_share")
-    recipe = {name: o[name] for name in names}
+    recipe = {name: o[name] for name in RECIPE}
     predict = PredictOptions(o["max_length"], o["eval_batch_size"], o["precision"])
     name = f"train {'+'.join([o['model'], *o['augment']])} on {task.name}, seed {o['seed']}"
     with tracked("train", name, settings(o), o["precision"]) as (accelerator, tracker):
@@ -64,8 +71,7 @@ def main(**o: Any) -> None:
         )
         if tracker:
             cards.update(tracker, task, f"models:/{version}")
-            data = ("dataset", "data_dir", "text_column", "text_pair_column", "label_column")
-            given = {name: o[name] for name in data if o[name] not in (None, "text", "label")}
+            given = {name: o[name] for name in DATA_OPTIONS if o[name] not in (None, "text", "label")}
             again = " ".join(f"-P {k}={shlex.quote(v)}" for k, v in (given | {"model": f"models:/{version}"}).items())
             click.echo(f"registered models:/{version}\nevaluate it: mlflow run . -e evaluate {again}")
 

@@ -4,6 +4,7 @@ import importlib
 import re
 import shlex
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -18,7 +19,7 @@ ENTRY_POINTS = yaml.safe_load((ROOT / "MLproject").read_text(encoding="utf-8"))[
 CONDA = yaml.safe_load((ROOT / "conda.yaml").read_text(encoding="utf-8"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 RUNTIME = PROJECT["project"]["dependencies"]
-DEV = PROJECT["project"]["optional-dependencies"]["dev"]
+EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 LINES = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 PINS = dict(line.split("==") for line in LINES)
 PINNED = {canonicalize_name(name): version for name, version in PINS.items()}
@@ -95,7 +96,7 @@ def test_python_version_agrees():
     assert PROJECT["tool"]["ruff"]["target-version"] == f"py{version.replace('.', '')}"
 
 
-@pytest.mark.parametrize("requirement", [*RUNTIME, *DEV])
+@pytest.mark.parametrize("requirement", sorted({*RUNTIME, *chain(*EXTRAS.values())}))
 def test_every_requirement_is_pinned(requirement):
     """constraints.txt pins every requirement to a version that satisfies it."""
     wanted = Requirement(requirement)
@@ -111,7 +112,7 @@ def test_pins():
     assert all(re.fullmatch(r"[0-9][0-9a-z.]*", version) for version in PINS.values())
 
 
-@pytest.mark.parametrize("requirements", [RUNTIME, DEV], ids=["runtime", "dev"])
+@pytest.mark.parametrize("requirements", [RUNTIME, *EXTRAS.values()], ids=["runtime", *EXTRAS])
 def test_requirements_are_in_order(requirements):
     """Requirements are listed in alphabetical order, each once."""
     names = [Requirement(requirement).name.lower() for requirement in requirements]

@@ -196,6 +196,13 @@ def test_registry(store, tiny_checkpoint, accelerator):
         registry.resolve("models:/crt-tnews/7")
     with pytest.raises(TrackingError, match="the registry has crt-tnews"):
         registry.resolve("models:/crt-news@best")
+    Path(folder).rename(folder + "-moved")
+    with pytest.raises(
+        TrackingError, match=r"files of model models:/crt-tnews@best, version 3, are not in .*ln -s NEW OLD"
+    ):
+        registry.resolve("models:/crt-tnews@best")
+    Path(folder).symlink_to(folder + "-moved")
+    assert registry.resolve("models:/crt-tnews@best")[1] == "crt-tnews/3"
 
 
 def test_an_empty_spec_is_the_best_model_or_the_rules(store, tiny_checkpoint):

@@ -284,7 +284,9 @@ DIGESTS = ("data_digest", "suite_digest", "protocol_digest")
 
 
 def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
-    """Return a table for each study and data set: the last run of each model, its metrics in percent, the best ones bold.
+    """Return a table for each study and data set: the metrics of each model in percent, the best ones bold.
+
+    The last run of each training seed counts; of several training seeds the mean and the standard deviation (n - 1) are told.
 
     Args:
         runs: from `tracking.study_frame`.
@@ -293,18 +295,25 @@ def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
         return ()
     tables = []
     for (kind, dataset), group in runs.groupby(["kind", "dataset"], sort=True):
-        rows = group.drop_duplicates("model", keep="last").sort_values("model")
+        seeds = group["train_seed"].fillna("") if "train_seed" in group else ""
+        rows = group.assign(train_seed=seeds).drop_duplicates(["model", "train_seed"], keep="last")
         wanted = re.compile(rf"metric\.(?:{STUDIES[str(kind)]})")
         columns = sorted(name for name in map(str, rows.columns) if wanted.fullmatch(name))
-        values = rows[columns].dropna(axis=1, how="all").astype(float)
-        texts = [[mean_std(value, None, scale=100, digits=1) for value in row] for row in values.to_numpy().tolist()]
-        cells = tuple((str(dataset), str(m), *row) for m, row in zip(rows["model"], texts, strict=True))
-        best = values.round(3).eq(values.round(3).max()) & (values.count() > 1)
+        models = rows[["model", *columns]].dropna(axis=1, how="all").groupby("model", sort=True)
+        means, stds, count = models.mean(), models.std(ddof=1), models.size()
+        cells = tuple(
+            (str(dataset), str(model), *(mean_std(m, s, scale=100, digits=1) for m, s in zip(mean, std, strict=True)))
+            for model, mean, std in zip(means.index, means.to_numpy(), stds.to_numpy(), strict=True)
+        )
+        best = means.round(3).eq(means.round(3).max()) & (means.count() > 1)
         marks = frozenset((int(r), int(c) + 2) for r, c in zip(*best.to_numpy().nonzero(), strict=True))
-        header = ("data set", "model", *(name[7:].replace("_", " ") for name in values.columns))
-        note = "Best of the models in bold." if len(rows) > 1 else ""
+        header = ("data set", "model", *(name[7:].replace("_", " ") for name in means.columns))
         digests = [str(d) for c in DIGESTS if c in rows for d in rows[c].dropna().unique()]
-        caption = f"{kind} on {dataset}, in percent. {note}".strip()
+        several = ", ".join(f"n={n} ({model})" for model, n in count[count > 1].items())
+        caption = (
+            f"{kind} on {dataset}, in percent{f', mean±std (n-1) over training seeds, {several}' if several else ''}."
+            f"{' Best of the models in bold.' if len(means) > 1 else ''}"
+        )
         tables.append(PaperTable(f"{kind}_{dataset}", header, cells, marks, caption, f"{kind}:{','.join(digests)}"))
     return tuple(tables)
 

@@ -37,6 +37,17 @@ def at_hand(model: ResolvedModel) -> ResolvedModel:
     return ResolvedModel(registry.resolve(model.source)[0], model.source)
 
 
+def model_params(predictor: Predictor, source: str) -> dict[str, str]:
+    """Return the params that say which model answered, and how; an unknown training seed is empty."""
+    return {
+        "model": predictor.name,
+        "model_source": source,
+        "predictor": predictor.fingerprint,
+        "train_seed": "" if predictor.train_seed is None else str(predictor.train_seed),
+        **predictor.settings,
+    }
+
+
 class Answers:
     """Predictions by input: each distinct input is predicted once."""
 

@@ -25,7 +25,7 @@ from crt.scoring.behaviour import (
     pass_rates,
     report,
 )
-from crt.studies.answers import resolved
+from crt.studies.answers import model_params, resolved
 from crt.studies.results import staged
 from crt.suites import Case, Suite
 from crt.tasks import Source, seen_in_training
@@ -125,8 +125,7 @@ def run(
     answers = as_answers(inputs, task.labels, predictor.predict(inputs).probabilities.tolist())
     rows = [judge(case, answers[case.original], [answers[value] for value in case.changed]) for case in suite.cases]
     seen = _seen(inputs, task, source)
-    params |= {"model": predictor.name, "model_source": model.source, "predictor": predictor.fingerprint}
-    return Findings(report(rows), params | dict(predictor.settings), seen)
+    return Findings(report(rows), params | model_params(predictor, model.source), seen)
 
 
 def _seen(inputs: Sequence[Input], task: Task, source: Source) -> int | None:

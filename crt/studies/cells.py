@@ -18,7 +18,7 @@ from crt.models.processes import share
 from crt.perturbations import Loaded, load
 from crt.records import CLEAN, CellRecord, Input, ResolvedModel
 from crt.resources import manifest
-from crt.studies.answers import at_hand
+from crt.studies.answers import at_hand, model_params
 from crt.studies.grid import M, Scope, cell_title, fingerprint
 from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
 
@@ -231,14 +231,11 @@ def params_of(group: Group, scope: Scope[M], loaded: Loaded | None) -> dict[str,
         "split": group.split.name,
         "data_digest": group.digest,
         "unlabelled_rows": str(group.split.unlabelled),
-        "predictor": group.predictor.fingerprint,
         "scoring_version": str(SCORING_VERSION),
-        "train_seed": "" if group.predictor.train_seed is None else str(group.predictor.train_seed),
-        "model_source": group.model.source,
         "data_source": group.dataset,
         "max_samples": str(scope.limit or ""),
         "exclude_seen": str(scope.exclude_seen).lower(),
-        **group.predictor.settings,
+        **model_params(group.predictor, group.model.source),
     }
     if loaded is not None:
         params["fields"] = scope.fields if len(group.task.fields) > 1 else "text"

@@ -20,7 +20,7 @@ from crt.reading import read_rows
 from crt.records import RULE
 from crt.reporting.table import markdown
 from crt.scoring.heuristics import COLLAPSED, ENTAILMENT, NLI, NOT_ENTAILMENT, accuracy_by_group, surface_groups
-from crt.studies.answers import Answers, resolved
+from crt.studies.answers import Answers, model_params, resolved
 from crt.studies.results import staged
 from crt.tasks import Source, Split, labels_of, load_split
 
@@ -123,13 +123,7 @@ def measure(
         else:
             gold = [usual.labels[example.label] for example in examples.examples]
             right = sum(a == b for a, b in zip(gold, said(examples), strict=True)) / len(gold)
-    params = {
-        "model": predictor.name,
-        "model_source": model.source,
-        "predictor": predictor.fingerprint,
-        **predictor.settings,
-    }
-    return _findings(task, split, predicted, params, right)
+    return _findings(task, split, predicted, model_params(predictor, model.source), right)
 
 
 def score_file(task: Task, split: Split, path: Path) -> Findings:

@@ -282,6 +282,20 @@ def test_a_study_table():
     assert study_tables(runs[:0]) == ()
 
 
+def test_a_study_table_over_training_seeds():
+    """The last run of each training seed counts; of several there are mean and standard deviation."""
+    runs = pd.DataFrame(
+        [
+            {"kind": "behaviour", "model": model, "dataset": "d", "train_seed": seed, "metric.mft_pass_rate": rate}
+            for model, seed, rate in [("a", "13", 0.9), ("a", "13", 0.5), ("a", "42", 0.7), ("b", None, 0.55)]
+        ]
+    )
+    (table,) = study_tables(runs)
+    assert table.rows == (("d", "a", "60.0±14.1"), ("d", "b", "55.0"))  # 14.1: 0.2 / sqrt(2)
+    assert table.best == {(0, 2)}
+    assert "over training seeds, n=2 (a)" in table.caption
+
+
 def test_studies_on_other_texts_are_left_out(caplog):
     """Of two suites the newest counts; the older run is named."""
     runs = pd.DataFrame(

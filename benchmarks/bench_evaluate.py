@@ -164,7 +164,7 @@ def pipeline_of(predictor: TransformerClassifier, batch: int) -> Callable[[list[
     from transformers import pipeline
 
     made = pipeline("text-classification", model=predictor.model, tokenizer=predictor.tokenizer, top_k=None)
-    index = predictor.model.config.label2id
+    index = {label: int(column) for column, label in predictor.model.config.id2label.items()}
 
     def predict(inputs: list[Input]) -> np.ndarray:
         rows = [dict(zip(("text", "text_pair"), texts, strict=False)) for texts in inputs]

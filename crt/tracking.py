@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -129,23 +129,32 @@ class MlflowTracker:
             raise
         self.client.set_terminated(run_id, "FINISHED")
 
-    def cells(self, keys: Sequence[str], kind: str = Cell.kind) -> pd.DataFrame:
+    def cells(self, keys: Collection[str], kind: str = Cell.kind) -> pd.DataFrame:
         """Return the stored measurements of a kind with these keys, the last of each; see `cell_frame`.
 
         Raises:
             TrackingError: one of them is not stored.
         """
         frame = cell_frame(finished(self.client, [self.experiment_id], kind))
-        frame = frame[frame["key"].isin(keys)].drop_duplicates("key", keep="last")
+        frame = frame[frame["key"].isin(list(keys))].drop_duplicates("key", keep="last")
         missing = set(keys) - set(frame["key"])
         if missing:
             raise TrackingError(f"{len(missing)} of {len(keys)} cells are not in the store although they were logged")
         return frame
 
-    def cells_of(self, source: str) -> pd.DataFrame:
-        """Return the finished cells of this experiment that were measured on a model, by its spec; see `cell_frame`."""
-        runs = finished(self.client, [self.experiment_id], Cell.kind, f"params.model_source = '{source}'")
-        return cell_frame(runs)
+    def cells_of(self, source: str, predictor: str) -> pd.DataFrame:
+        """Return the finished cells of this experiment that were measured on a model; see `cell_frame`.
+
+        Args:
+            source: its spec.
+            predictor: its fingerprint, which finds it under other specs too; empty: not known.
+        """
+        conditions = [
+            f"params.model_source = '{source}'",
+            *([f"params.predictor = '{predictor}'"] if predictor else []),
+        ]
+        found = [run for one in conditions for run in finished(self.client, [self.experiment_id], Cell.kind, one)]
+        return cell_frame(list({run.info.run_id: run for run in found}.values()))
 
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
         """Return the params of a finished run of a kind.

@@ -29,8 +29,8 @@ def run(
     tracker: Tracker,
     *,
     force: bool = False,
-) -> tuple[str, ...]:
-    """Measure every cell of the grid that is not stored yet; return the keys of all of them.
+) -> dict[str, str]:
+    """Measure every cell of the grid that is not stored yet; return the keys of all of them, each with its model as asked for.
 
     Args:
         grid: what to measure.

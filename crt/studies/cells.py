@@ -100,8 +100,10 @@ def run(
     tracker: Tracker,
     *,
     force: bool = False,
-) -> tuple[str, ...]:
-    """Measure everything in scope that is not stored yet; return the keys of all of it.
+) -> dict[str, str]:
+    """Measure everything in scope that is not stored yet; return the keys of all of it, each with its model as asked for.
+
+    What is stored may have been measured on the same model by another name: a folder, say, that was registered later.
 
     Args:
         scope: what to measure.
@@ -115,7 +117,7 @@ def run(
     """
     loaded = [load(name, scope.tables.get(name)) for name in scope.perturbations]
     finished = set() if force else set(share(accelerator, partial(tracker.finished, scope.kind)))
-    keys: list[str] = []
+    keys: dict[str, str] = {}
     known: dict[tuple[str, int | None, str], str] = {}
     for group in _groups(scope, source, options, accelerator, tracker):
         predictor, dataset = group.predictor, group.task.name
@@ -140,7 +142,7 @@ def run(
             whole, plan = len(plan), {cell: key for cell, key in plan.items() if scope.shard.holds(key)}
             log.info("shard %s holds %d of %d %ss", scope.shard, len(plan), whole, scope.kind)
         pending = {cell: key for cell, key in plan.items() if key not in finished}
-        keys += plan.values()
+        keys |= dict.fromkeys(plan.values(), group.model.source)
         finished |= set(pending.values())
         log.info(
             "%s on %s: %d %ss, %d of them stored already",
@@ -156,7 +158,7 @@ def run(
                 log.info(
                     "[%d/%d] %s: %s", number, len(pending), cell_title(record.cell), tell(record.metrics),
                 )  # fmt: skip
-    return tuple(dict.fromkeys(keys))
+    return keys
 
 
 def each(loaded: Sequence[Loaded], pending: Mapping[M, str]) -> Iterator[tuple[Loaded, dict[M, str]]]:

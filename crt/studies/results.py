@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crt.tracking import MlflowTracker
 
 
-def publish(tracker: "MlflowTracker", keys: Sequence[str], folder: Path, *, figures: bool) -> pd.DataFrame:
+def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, figures: bool) -> pd.DataFrame:
     """Write the files of a grid into a folder and to its run; return the cells.
 
     They are made from the cells as they are stored, so that a grid that was interrupted and resumed gives whole files.

@@ -3,7 +3,7 @@
 Definitions: `crt/scoring/worst_case.py`; what differs from the original: docs/protocols.md.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,8 +50,8 @@ def run(
     tracker: Tracker,
     *,
     force: bool = False,
-) -> tuple[str, ...]:
-    """Measure every degree that is not stored yet; return the keys of all of them.
+) -> dict[str, str]:
+    """Measure every degree that is not stored yet; return the keys of all of them, each with its model as asked for.
 
     Args:
         scope: what to measure.
@@ -146,7 +146,7 @@ def _told(metrics: Mapping[str, float]) -> str:
     return f"accuracy {metrics['clean_acc']:.4f} -> average case {average:.4f}, worst case {worst:.4f}"
 
 
-def publish(tracker: "MlflowTracker", keys: Sequence[str], folder: Path, *, figures: bool) -> str:
+def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, figures: bool) -> str:
     """Write the tables and the figure of the stored degrees into a folder and to the run; return the scores in Markdown.
 
     Args:

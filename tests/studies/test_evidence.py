@@ -180,6 +180,18 @@ def test_the_most_robust_version(invoke, small_default):
     assert str(registry.best_version("crt-sample", "most_robust").version) == "2"
 
 
+def test_a_card_of_cells_that_were_measured_by_the_folder(invoke, small_default):
+    """A checkpoint that was evaluated by its folder gets its card once it is asked for by the registry, measuring nothing."""
+    invoke("train", "--smoke", "true", "--dataset", "sample", "--num_train_epochs", "1")
+    folder, _ = registry.resolve("models:/crt-sample/1")
+    invoke("evaluate", "--dataset", "sample", *small_default, "--model", folder)
+    cells = read_stored((), ()).cells
+    assert "## On test" not in mlflow.MlflowClient().get_model_version("crt-sample", "1").description
+    invoke("evaluate", "--dataset", "sample", *small_default, "--model", "models:/crt-sample/1")
+    assert len(read_stored((), ()).cells) == len(cells) == 7
+    assert "## On test (20 examples)" in mlflow.MlflowClient().get_model_version("crt-sample", "1").description
+
+
 def test_loading_by_alias_gives_the_same_predictions(invoke, command, small_default):
     """A fresh process that asks for the most robust version measures what this one has measured."""
     invoke("train", "--smoke", "true", "--dataset", "sample", "--num_train_epochs", "1")

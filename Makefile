@@ -34,9 +34,9 @@ lint: .venv/dev
 
 check: lint test
 
-# PostgreSQL comes from Debian where that can be had; else its row of bench_logging is left out
+# as root on Debian this installs PostgreSQL; elsewhere its row of bench_logging is left out where it is missing
 bench: .venv/dev
-	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[postgres]'
 	ls /usr/lib/postgresql/*/bin/postgres > /dev/null 2>&1 || apt-get install -q -y postgresql || true
 	for bench in benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
 

@@ -1,11 +1,10 @@
 """Logging a cell against the bare sequence of client calls with the same payload, on fresh stores of every kind.
 
-    python benchmarks/bench_logging.py [--cells 100] [--run-seconds 174]
+    python benchmarks/bench_logging.py [--cells 100] [--run-seconds 818]
 
 SQLite, a tracking server with one worker over SQLite, and PostgreSQL, where its programs and psycopg2 are installed. Cells
 are logged in turn both ways, so that both meet the same disk. The share is that of a whole run: 54 cells and the clean one
-against the seconds of a run that logs nothing. The default is what docs/benchmarks.md says of 200 titles, six times over,
-since a full data set has about 1,200 examples.
+against the seconds of a run that logs nothing. The default is what docs/benchmarks.md says of 1,200 reviews.
 """
 
 import json
@@ -48,7 +47,7 @@ def main() -> None:
     """Log cells into each store."""
     arguments = parser(__doc__)
     arguments.add_argument("--cells", type=int, default=100)
-    arguments.add_argument("--run-seconds", type=float, default=174.0)
+    arguments.add_argument("--run-seconds", type=float, default=818.0)
     options = parsed(arguments, cells=3)
     rows, skipped = [], []
     for name, store in STORES.items():
@@ -147,7 +146,7 @@ def server(folder: Path) -> Iterator[str]:
 def postgres(folder: Path) -> Iterator[str]:
     """A fresh PostgreSQL cluster; it refuses to run as root, so that hands it to the user `postgres`."""
     if find_spec("psycopg2") is None:
-        raise Missing("psycopg2 is not installed (pip install -e '.[bench]')")
+        raise Missing("psycopg2 is not installed (pip install -e '.[postgres]')")
     found = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
     path = os.pathsep.join([os.environ["PATH"], *map(str, found)])
     initdb, program = shutil.which("initdb", path=path), shutil.which("postgres", path=path)

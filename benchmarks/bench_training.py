@@ -101,7 +101,7 @@ def by_trainer(task: Task, examples: Split, spec: str, batch: int, order: str, f
     settings = TrainingArguments(
         output_dir=folder, per_device_train_batch_size=batch, num_train_epochs=1, learning_rate=recipe.learning_rate,
         weight_decay=recipe.weight_decay, warmup_steps=int(steps * recipe.warmup_ratio), seed=recipe.seed,
-        max_grad_norm=recipe.max_grad_norm, train_sampling_strategy=order, save_strategy="no", logging_strategy="no",
+        max_grad_norm=recipe.max_grad_norm, optim="adamw_torch_fused", train_sampling_strategy=order, save_strategy="no", logging_strategy="no",
         report_to="none", disable_tqdm=True, use_cpu=not torch.cuda.is_available(),
         dataloader_pin_memory=torch.cuda.is_available(),
     )  # fmt: skip

@@ -56,16 +56,16 @@ def resolve(spec: str) -> tuple[str, str]:
         else:
             name, _, version = reference.partition("/")
             client.get_model_version(name, version)
+        place = without_password(client.get_model_version_download_uri(name, version))
     except MlflowException as error:
         raise TrackingError(f"model {spec} cannot be had: {_registry_hint(client, reference)} ({error})") from error
     try:
         folder = Path(mlflow.artifacts.download_artifacts(f"models:/{name}/{version}"))
     except (MlflowException, OSError) as error:
-        place = without_password(client.get_model_version_download_uri(name, version))
         cause = " ".join(str(error).split())
         raise TrackingError(
-            f"the files of model {spec}, version {version}, are not in {place}, where the store says they are ({cause}); "
-            f"{MOVED}train it again"
+            f"the files of model {spec}, version {version}, cannot be read from {place}, where the store says they are "
+            f"({cause}); {MOVED}train it again"
         ) from error
     return str(folder), f"{name}/{version}"
 

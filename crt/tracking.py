@@ -142,19 +142,10 @@ class MlflowTracker:
             raise TrackingError(f"{len(missing)} of {len(keys)} cells are not in the store although they were logged")
         return frame
 
-    def cells_of(self, source: str, predictor: str) -> pd.DataFrame:
-        """Return the finished cells of this experiment that were measured on a model; see `cell_frame`.
-
-        Args:
-            source: its spec.
-            predictor: its fingerprint, which finds it under other specs too; empty: not known.
-        """
-        conditions = [
-            f"params.model_source = '{source}'",
-            *([f"params.predictor = '{predictor}'"] if predictor else []),
-        ]
-        found = [run for one in conditions for run in finished(self.client, [self.experiment_id], Cell.kind, one)]
-        return cell_frame(list({run.info.run_id: run for run in found}.values()))
+    def cells_of(self, source: str) -> pd.DataFrame:
+        """Return the finished cells of this experiment that were measured on a model, by its spec; see `cell_frame`."""
+        runs = finished(self.client, [self.experiment_id], Cell.kind, f"params.model_source = '{source}'")
+        return cell_frame(runs)
 
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
         """Return the params of a finished run of a kind.

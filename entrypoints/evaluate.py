@@ -101,9 +101,9 @@ def main(**o: Any) -> None:
         if tracker and keys:
             cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
             tasks = {task.name: task for task in map(grid.task, grid.datasets)}
-            models = cells.assign(spec=cells["key"].map(keys))[["dataset", "spec", "predictor"]].drop_duplicates()
-            for dataset, spec, predictor in models.itertuples(index=False):
-                cards.update(tracker, tasks[dataset], spec, predictor)
+            asked = cells.assign(spec=cells["key"].map(keys)).explode("spec")
+            for (dataset, spec), rows in asked.groupby(["dataset", "spec"]):
+                cards.update(tracker, tasks[dataset], spec, rows.drop(columns="spec"))
             click.echo(f"tables and figures: {o['output_dir']}\ncompare models: mlflow run . -e compare")
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,6 @@ def _texts(arguments: tuple[str, ...], text: str | None, file: str | None) -> It
 
 
 def _listing(loaded: list[Any]) -> str:
-    import pandas as pd
-
     from crt.catalogue import TASKS
     from crt.reporting.preview import reach
     from crt.resources import resource_dir
@@ -73,7 +72,7 @@ def _listing(loaded: list[Any]) -> str:
     reviews = load_split(TASKS["sample"], "test", Source(resource_dir() / "samples")).examples
     lines = [f"{'perturbation':<15}{'keys':>6}{'options':>9}{'texts':>7}{'sites':>7}"]
     for row in reach(loaded, reviews).to_dict("records"):
-        size = f"{row['keys']:>6.0f}{row['options']:>9.0f}" if pd.notna(row["keys"]) else f"{'-':>6}{'-':>9}"
+        size = f"{row['keys']:>6.0f}{row['options']:>9.0f}" if not isnan(row["keys"]) else f"{'-':>6}{'-':>9}"
         lines.append(f"{row['perturbation']:<15}{size}{row['texts']:>7.0%}{row['sites']:>7.1f}  {row['what']}")
     return "\n".join(
         (

@@ -209,6 +209,8 @@ def test_the_command(invoke, tmp_path):
     assert unseen["left_out"].tolist() == ["space", "martian", "traditional"]
     (run,) = mlflow.search_runs(search_all_experiments=True, output_format="list")
     assert run.data.metrics["detection_balanced_accuracy"] == pytest.approx(scores["balanced_accuracy"][0])
+    assert run.data.params["model_source"] == "rule"
+    assert run.data.params["cfg.prob"] == "0.15"
     confusion = pd.read_csv(out / "confusion_labelling_features.csv", index_col=0)
     assert list(confusion.columns) == ["clean", "space", "martian", "traditional"]
 

@@ -198,7 +198,7 @@ def test_registry(store, tiny_checkpoint, accelerator):
         registry.resolve("models:/crt-news@best")
     Path(folder).rename(folder + "-moved")
     with pytest.raises(
-        TrackingError, match=r"files of model models:/crt-tnews@best, version 3, are not in .*ln -s NEW OLD"
+        TrackingError, match=r"files of model models:/crt-tnews@best, version 3, cannot be read from .*ln -s NEW OLD"
     ):
         registry.resolve("models:/crt-tnews@best")
     Path(folder).symlink_to(folder + "-moved")

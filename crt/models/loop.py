@@ -52,7 +52,7 @@ class Loop:
         self.gold = torch.tensor([example.label for example in split.examples])
         per_step = options.train_batch_size * options.gradient_accumulation_steps
         self.steps = options.num_train_epochs * -(-len(self.gold) // per_step)
-        # fused: on a CPU a step over the rows of a large vocabulary costs a sixth
+        # fused: over the rows of a large vocabulary, a step on a CPU takes a sixth of the time
         optimizer = torch.optim.AdamW(_groups(model, options.weight_decay), lr=options.learning_rate, fused=True)
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
         warmup = int(self.steps * options.warmup_ratio)

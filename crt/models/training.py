@@ -275,6 +275,7 @@ def _facts(task: Task, split: Split, selection: Split, options: TrainOptions, lo
     """
     return {
         "options": asdict(replace(options, model="")),
+        "optimizer": repr(loop.optimizer.defaults),
         "labels": task.labels,
         "examples": split.digest(),
         "augmented": rows_digest(loop.augmenter.inputs(1)) if options.augment else "",

@@ -286,7 +286,8 @@ DIGESTS = ("data_digest", "suite_digest", "protocol_digest")
 def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
     """Return a table for each study and data set: the metrics of each model in percent, the best ones bold.
 
-    The last run of each training seed counts; of several training seeds the mean and the standard deviation (n - 1) are told.
+    The last run of each training seed counts, one whose seed is not known only where the model has no other; of several
+    training seeds the mean and the standard deviation (n - 1) are told.
 
     Args:
         runs: from `tracking.study_frame`.
@@ -297,6 +298,8 @@ def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
     for (kind, dataset), group in runs.groupby(["kind", "dataset"], sort=True):
         seeds = group["train_seed"].fillna("") if "train_seed" in group else ""
         rows = group.assign(train_seed=seeds).drop_duplicates(["model", "train_seed"], keep="last")
+        named = rows["train_seed"] != ""
+        rows = rows[named | ~named.groupby(rows["model"]).transform("any")]
         wanted = re.compile(rf"metric\.(?:{STUDIES[str(kind)]})")
         columns = sorted(name for name in map(str, rows.columns) if wanted.fullmatch(name))
         models = rows[["model", *columns]].dropna(axis=1, how="all").groupby("model", sort=True)
@@ -305,15 +308,14 @@ def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
             (str(dataset), str(model), *(mean_std(m, s, scale=100, digits=1) for m, s in zip(mean, std, strict=True)))
             for model, mean, std in zip(means.index, means.to_numpy(), stds.to_numpy(), strict=True)
         )
-        best = means.round(3).eq(means.round(3).max()) & (means.count() > 1)
+        printed = means.map(_printed)
+        best = printed.eq(printed.max()) & (means.count() > 1)
         marks = frozenset((int(r), int(c) + 2) for r, c in zip(*best.to_numpy().nonzero(), strict=True))
         header = ("data set", "model", *(name[7:].replace("_", " ") for name in means.columns))
         digests = [str(d) for c in DIGESTS if c in rows for d in rows[c].dropna().unique()]
-        several = ", ".join(f"n={n} ({model})" for model, n in count[count > 1].items())
-        caption = (
-            f"{kind} on {dataset}, in percent{f', mean±std (n-1) over training seeds, {several}' if several else ''}."
-            f"{' Best of the models in bold.' if len(means) > 1 else ''}"
-        )
+        spans = [f"up to {n} ({', '.join(map(str, c.index))})" for n, c in count[count > 1].groupby(count)]
+        spread = f", mean±std (n-1) over training seeds: {'; '.join(spans)}" if spans else ""
+        caption = f"{kind} on {dataset}, in percent{spread}.{' Best of the models in bold.' if len(means) > 1 else ''}"
         tables.append(PaperTable(f"{kind}_{dataset}", header, cells, marks, caption, f"{kind}:{','.join(digests)}"))
     return tuple(tables)
 
@@ -330,13 +332,18 @@ def _best(means: pd.DataFrame, metric: str) -> frozenset[tuple[int, int]]:
     """Return row and column of the best value among several models; all of them where they are equal as printed."""
     sign = {"higher": 1, "lower": -1, "neither": 0}[METRICS[metric].better]
     signs = [1 if column == "clean acc" else sign for column in means]
-    printed = means.astype(float).map(lambda mean: float(f"{100 * mean:.1f}")) * signs
+    printed = means.astype(float).map(_printed) * signs
     groups = printed.groupby(level=["dataset", "prob"])
     best = printed.eq(groups.transform("max")) & groups.transform("count").gt(1)
     rows, columns = best.to_numpy().nonzero()
     return frozenset(
         (row, column + 3) for row, column in zip(rows.tolist(), columns.tolist(), strict=True) if signs[column]
     )
+
+
+def _printed(mean: float) -> float:
+    """Return a fraction as the tables print it."""
+    return float(f"{100 * mean:.1f}")
 
 
 def _caption(summary: pd.DataFrame, metric: str) -> str:

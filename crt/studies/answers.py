@@ -40,7 +40,6 @@ def at_hand(model: ResolvedModel) -> ResolvedModel:
 def model_params(predictor: Predictor, source: str) -> dict[str, str]:
     """Return the params that say which model answered, and how; an unknown training seed is empty."""
     return {
-        "model": predictor.name,
         "model_source": source,
         "predictor": predictor.fingerprint,
         "train_seed": "" if predictor.train_seed is None else str(predictor.train_seed),

@@ -125,7 +125,8 @@ def run(
     answers = as_answers(inputs, task.labels, predictor.predict(inputs).probabilities.tolist())
     rows = [judge(case, answers[case.original], [answers[value] for value in case.changed]) for case in suite.cases]
     seen = _seen(inputs, task, source)
-    return Findings(report(rows), params | model_params(predictor, model.source), seen)
+    params |= {"model": predictor.name} | model_params(predictor, model.source)
+    return Findings(report(rows), params, seen)
 
 
 def _seen(inputs: Sequence[Input], task: Task, source: Source) -> int | None:

@@ -29,7 +29,7 @@ def run(
     tracker: Tracker,
     *,
     force: bool = False,
-) -> dict[str, str]:
+) -> dict[str, tuple[str, ...]]:
     """Measure every cell of the grid that is not stored yet; return the keys of all of them, each with its model as asked for.
 
     Args:

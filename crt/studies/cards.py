@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def update(tracker: "MlflowTracker", task: Task, source: str, predictor: str = "") -> None:
+def update(tracker: "MlflowTracker", task: Task, source: str, asked: pd.DataFrame | None = None) -> None:
     """Write the card of a registered version from all its cells in this experiment, and move the alias `most_robust`.
 
     Most robust means: the highest mean accuracy over the default grid, measured alike, on the split that models are
@@ -32,12 +32,12 @@ def update(tracker: "MlflowTracker", task: Task, source: str, predictor: str = "
         tracker: of any run of the experiment.
         task: that the version was trained on.
         source: `models:/name/version`; any other spec, and a model of another task, is left alone.
-        predictor: its fingerprint, if it was just measured: some cells may be stored under the spec of the same weights.
+        asked: the cells that were just asked for; some may be stored under another spec of the same weights.
     """
     reference = source.removeprefix("models:/")
     if reference == source or reference.split("/")[0] != task.registered_name:
         return
-    cells = tracker.cells_of(source, predictor)
+    cells = pd.concat([tracker.cells_of(source), asked]).drop_duplicates("run_id", keep="last")
     cells = cells[cells["dataset"] == task.name] if not cells.empty else cells
     measured: dict[str, pd.DataFrame] = {}
     for split, rows in cells.groupby("split", sort=False) if not cells.empty else ():

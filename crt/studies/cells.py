@@ -100,10 +100,10 @@ def run(
     tracker: Tracker,
     *,
     force: bool = False,
-) -> dict[str, str]:
+) -> dict[str, tuple[str, ...]]:
     """Measure everything in scope that is not stored yet; return the keys of all of it, each with its model as asked for.
 
-    What is stored may have been measured on the same model by another name: a folder, say, that was registered later.
+    The same weights may be asked for twice, by a folder and by the registry, and may be stored under a third name.
 
     Args:
         scope: what to measure.
@@ -117,7 +117,7 @@ def run(
     """
     loaded = [load(name, scope.tables.get(name)) for name in scope.perturbations]
     finished = set() if force else set(share(accelerator, partial(tracker.finished, scope.kind)))
-    keys: dict[str, str] = {}
+    keys: dict[str, tuple[str, ...]] = {}
     known: dict[tuple[str, int | None, str], str] = {}
     for group in _groups(scope, source, options, accelerator, tracker):
         predictor, dataset = group.predictor, group.task.name
@@ -142,7 +142,7 @@ def run(
             whole, plan = len(plan), {cell: key for cell, key in plan.items() if scope.shard.holds(key)}
             log.info("shard %s holds %d of %d %ss", scope.shard, len(plan), whole, scope.kind)
         pending = {cell: key for cell, key in plan.items() if key not in finished}
-        keys |= dict.fromkeys(plan.values(), group.model.source)
+        keys |= {key: (*keys.get(key, ()), group.model.source) for key in plan.values()}
         finished |= set(pending.values())
         log.info(
             "%s on %s: %d %ss, %d of them stored already",

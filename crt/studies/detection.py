@@ -26,7 +26,6 @@ from crt.resources import rows_digest
 from crt.scoring.metrics import accuracy, balanced_accuracy, macro_f1, recalls
 from crt.scoring.statistics import balanced_accuracy_interval
 from crt.studies.answers import Answers, model_params, resolved
-from crt.studies.grid import format_prob
 from crt.studies.results import staged
 from crt.tasks import Source, Split, load_split, seen_in_training
 from crt.tasks import labels_of as labels_of_task
@@ -167,12 +166,9 @@ def from_dataset(
     if successful:
         texts = tuple(_successful(examples.examples, rows, texts, victim))
     params = {
-        "attacks_made": ",".join(p.perturbation.name for p in loaded),
-        "attack_prob": format_prob(prob),
-        "attack_seed": str(seed),
-        "successful_only": str(successful).lower(),
-    }
-    params |= {"dataset": task.name} | model_params(victim, model.source)
+        "dataset": task.name, "model": victim.name, "attacks_made": ",".join(p.perturbation.name for p in loaded),
+        **model_params(victim, model.source),
+    }  # fmt: skip
     return Corpus(task.name, split(texts, seed=seed), victim, params)
 
 

@@ -123,7 +123,8 @@ def measure(
         else:
             gold = [usual.labels[example.label] for example in examples.examples]
             right = sum(a == b for a, b in zip(gold, said(examples), strict=True)) / len(gold)
-    return _findings(task, split, predicted, model_params(predictor, model.source), right)
+    params = {"model": predictor.name} | model_params(predictor, model.source)
+    return _findings(task, split, predicted, params, right)
 
 
 def score_file(task: Task, split: Split, path: Path) -> Findings:

@@ -50,7 +50,7 @@ def run(
     tracker: Tracker,
     *,
     force: bool = False,
-) -> dict[str, str]:
+) -> dict[str, tuple[str, ...]]:
     """Measure every degree that is not stored yet; return the keys of all of them, each with its model as asked for.
 
     Args:

@@ -62,6 +62,7 @@ def test_a_transformer_runs_a_suite(accelerator, tiny_checkpoint):
     )
     assert found.report["before_p"].between(0, 1).all()
     assert found.params["suite_version"] == "1.0"
+    assert (found.params["model"], found.params["train_seed"]) == ("tiny", "42")
 
 
 def test_cases_from_a_perturbation():

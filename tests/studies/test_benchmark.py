@@ -47,7 +47,8 @@ def count_cells():
 def test_every_cell_is_a_run(measure):
     """Each (perturbation, prob, seed) and the clean cell is a FINISHED run with keys, metrics, examples and outcomes."""
     keys, cells = measure()
-    assert len(keys) == len(set(keys)) == len(cells) == 1 + 2 * 2 * 2
+    assert len(keys) == len(cells) == 1 + 2 * 2 * 2
+    assert set(keys.values()) == {("rule",)}
     run = mlflow.get_run(cells.iloc[-1]["run_id"])
     assert run.info.status == "FINISHED"
     assert {"model", "dataset", "perturbation", "prob", "seed", "split", "data_digest"} <= set(run.data.params)
@@ -266,6 +267,7 @@ def test_two_models_of_one_name_are_refused(measure, tiny_checkpoint, accelerato
     copy = shutil.copytree(tiny_checkpoint, tmp_path / "copy")
     keys, cells = measure(models=(str(tiny_checkpoint), str(copy)))
     assert len(keys) == len(cells) == 9
+    assert set(keys.values()) == {(str(tiny_checkpoint), str(copy))}
 
 
 def test_a_fault_of_the_second_data_set_comes_first(measure, tmp_path):

@@ -283,17 +283,23 @@ def test_a_study_table():
 
 
 def test_a_study_table_over_training_seeds():
-    """The last run of each training seed counts; of several there are mean and standard deviation."""
+    """The last run of each training seed counts, an unknown seed only alone; of several there are mean and deviation."""
     runs = pd.DataFrame(
         [
             {"kind": "behaviour", "model": model, "dataset": "d", "train_seed": seed, "metric.mft_pass_rate": rate}
-            for model, seed, rate in [("a", "13", 0.9), ("a", "13", 0.5), ("a", "42", 0.7), ("b", None, 0.55)]
+            for model, seed, rate in [
+                ("a", None, 0.1),
+                ("a", "13", 0.9),
+                ("a", "13", 0.5),
+                ("a", "42", 0.7),
+                ("b", None, 0.55),
+            ]
         ]
     )
     (table,) = study_tables(runs)
     assert table.rows == (("d", "a", "60.0±14.1"), ("d", "b", "55.0"))  # 14.1: 0.2 / sqrt(2)
     assert table.best == {(0, 2)}
-    assert "over training seeds, n=2 (a)" in table.caption
+    assert "over training seeds: up to 2 (a)" in table.caption
 
 
 def test_studies_on_other_texts_are_left_out(caplog):

@@ -228,3 +228,4 @@ def test_training_on_hans(tmp_path, accelerator):
     )
     assert set(found.metrics) == {"subsequence_entailed", "subsequence_non_entailed"}
     assert {label for _, label in found.predictions} <= {"entailment", "non-entailment"}
+    assert (found.params["model"], found.params["train_seed"]) == ("tiny", str(options.seed))

@@ -103,7 +103,7 @@ def main(**o: Any) -> None:
             tasks = {task.name: task for task in map(grid.task, grid.datasets)}
             asked = cells.assign(spec=cells["key"].map(keys)).explode("spec")
             for (dataset, spec), rows in asked.groupby(["dataset", "spec"]):
-                cards.update(tracker, tasks[dataset], spec, rows.drop(columns="spec"))
+                cards.update(tracker, tasks[str(dataset)], str(spec), rows.drop(columns="spec"))
             click.echo(f"tables and figures: {o['output_dir']}\ncompare models: mlflow run . -e compare")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import bdtr, ndtr, ndtri
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -106,7 +106,7 @@ def mcnemar(lost: Counts, gained: Counts) -> Floats:
         gained: right under the second condition only; the same shape.
     """
     few, all_ = np.minimum(lost, gained), np.asarray(lost) + np.asarray(gained)
-    return np.asarray(np.minimum(1.0, 2 * stats.binom.cdf(few, all_, 0.5)))
+    return np.asarray(np.minimum(1.0, 2 * bdtr(few, all_, 0.5)))
 
 
 def cohens_g(lost: float, gained: float) -> float:
@@ -128,7 +128,7 @@ def normal_p(difference: float, resampled: Floats) -> float:
     error = float(np.std(defined, ddof=1))
     if error == 0:
         return 1.0 if difference == 0 else float("nan")
-    return float(2 * stats.norm.sf(abs(difference) / error))
+    return float(2 * ndtr(-abs(difference) / error))
 
 
 def holm(p: Floats) -> Floats:
@@ -158,7 +158,7 @@ def detectable_difference(count: int, differing: float, *, alpha: float = ALPHA,
     Returns:
         A difference as a fraction; None where even the largest possible one, `differing`, would be missed.
     """
-    a, b = float(stats.norm.ppf(1 - alpha / 2)), float(stats.norm.ppf(power))
+    a, b = float(ndtri(1 - alpha / 2)), float(ndtri(power))
     root = a * a * count * differing - (count + b * b) * (a * a - b * b) * differing
     found = (a * np.sqrt(count * differing) + np.sqrt(max(root, 0.0))) / (count + b * b)
     return float(found) if 0 < found <= differing else None

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
+from strategies import PROPERTY
 
 from crt.detection.attacks import PARTS, Attacked, downsampled, from_file, from_perturbations, labels_of, split
 from crt.detection.detectors import training_space
@@ -24,6 +25,7 @@ def texts(sources, attacks=("a", "b")):
     ]
 
 
+@PROPERTY
 @given(st.lists(st.text("甲乙丙丁戊", min_size=2, max_size=5), min_size=60, max_size=120), st.integers(0, 99))
 def test_no_source_in_two_parts(sources, seed):
     """Whatever the texts: all that come from one source are in one part, and every text is in exactly one."""
@@ -155,6 +157,7 @@ def test_victim_features():
     assert found["unknown_tokens"].tolist() == [0, 0.25]
 
 
+@PROPERTY
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=50))
 def test_balanced_accuracy_is_that_of_scikit_learn(pairs):
     """Equal on random labels, a class of recall 0 among them."""

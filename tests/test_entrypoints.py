@@ -38,7 +38,7 @@ def test_bad_input_is_named(store, arguments, message):
 
     result = CliRunner().invoke(evaluate.main, arguments)
     assert result.exit_code == 1, result.output
-    assert message in result.stderr
+    assert message in result.output
     assert "Traceback" not in result.output
     assert mlflow.search_runs(filter_string="attributes.status = 'FINISHED'").empty
 
@@ -160,7 +160,7 @@ def test_baselines_goes_on_after_a_failure(command):
     result = command("baselines", *arguments, "--args", extra, check=False)
     assert result.returncode == 1
     assert "1 of 2 baselines done" in result.stdout
-    assert "failed:\n  tnews/such-model-s13: accelerate launch" in result.stderr
+    assert "failed:\n  tnews/such-model-s13: accelerate launch" in result.output
 
 
 def test_perturb_marks_the_edits():
@@ -212,4 +212,4 @@ def test_perturb_names_bad_input(arguments, message):
     """The message names what is wrong."""
     result = CliRunner().invoke(perturb.main, arguments)
     assert result.exit_code == 1
-    assert message in result.stderr
+    assert message in result.output

@@ -209,8 +209,8 @@ def test_bad_options_are_named(store):
     arguments = ["--dataset", "tnews", "--degrees", "0,0.3", "--perturbations", "homophon"]
     result = CliRunner().invoke(door.main, arguments)
     assert result.exit_code == 1
-    assert "degree 0.0 is outside 0..1, or 0" in result.stderr
-    assert "did you mean 'homophone'?" in result.stderr
+    assert "degree 0.0 is outside 0..1, or 0" in result.output
+    assert "did you mean 'homophone'?" in result.output
     assert mlflow.search_runs().empty
 
 

@@ -191,7 +191,7 @@ def test_perturb_disguises_the_words_of_a_list(tmp_path):
     words.write_text("#\n", encoding="utf-8")
     refused = CliRunner().invoke(perturb.main, arguments)
     assert refused.exit_code == 1
-    assert f"{words}: lists no word" in refused.stderr
+    assert f"{words}: lists no word" in refused.output
 
 
 def test_perturb_lists_the_perturbations():

@@ -1,6 +1,7 @@
 """Fixtures: a real MLflow store, a real transformer of a few thousand weights, and the commands as a user runs them."""
 
 import importlib
+import inspect
 import os
 import shutil
 import sqlite3
@@ -23,6 +24,14 @@ for name in ("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", 
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "resources" / "samples"
+
+
+def runner():
+    """Return a runner of commands that keeps stdout and stderr apart, which click before 8.2 does only when asked."""
+    from click.testing import CliRunner
+
+    old = "mix_stderr" in inspect.signature(CliRunner).parameters
+    return CliRunner(mix_stderr=False) if old else CliRunner()
 
 
 @pytest.fixture(scope="session")
@@ -103,11 +112,10 @@ def command(store, tmp_path):
 @pytest.fixture
 def invoke(store):
     """Run a command in this process, with a fresh store in a fresh folder: the start of a process takes seconds."""
-    from click.testing import CliRunner
 
     def run(name, *arguments):
         main = importlib.import_module(f"entrypoints.{name}").main
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
+        result = runner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result
 

@@ -2,8 +2,7 @@
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
-from conftest import ROOT, SAMPLES
+from conftest import ROOT, SAMPLES, runner
 
 from crt.perturbations import PERTURBATIONS
 from entrypoints import baselines, evaluate, perturb, train
@@ -36,9 +35,9 @@ def test_bad_input_is_named(store, arguments, message):
     """Every wrong option ends with exit 1, a message that names it, and no finished cell."""
     import mlflow
 
-    result = CliRunner().invoke(evaluate.main, arguments)
+    result = runner().invoke(evaluate.main, arguments)
     assert result.exit_code == 1, result.output
-    assert message in result.output
+    assert message in result.stderr
     assert "Traceback" not in result.output
     assert mlflow.search_runs(filter_string="attributes.status = 'FINISHED'").empty
 
@@ -61,7 +60,7 @@ def test_bad_input_is_named(store, arguments, message):
 )
 def test_wrong_types_are_usage_errors(arguments, message):
     """What is no value of its type is click's exit 2, before anything is imported."""
-    result = CliRunner().invoke(evaluate.main, arguments)
+    result = runner().invoke(evaluate.main, arguments)
     assert (result.exit_code, message in result.output) == (2, True), result.output
 
 
@@ -69,7 +68,7 @@ def test_wrong_types_are_usage_errors(arguments, message):
 def test_smoke(store, tmp_path, dataset):
     """--smoke runs the whole path on the shipped rows of every task, without a model or a network."""
     arguments = ["--smoke", "--dataset", dataset, "--probs", "0.3", "--seeds", "13,42", "--no_figures"]
-    result = CliRunner().invoke(evaluate.main, arguments)
+    result = runner().invoke(evaluate.main, arguments)
     assert result.exit_code == 0, result.output
     table = pd.read_csv(tmp_path / "outputs" / "robustness_results_multi.csv")
     assert len(table) == 12
@@ -94,11 +93,11 @@ def test_a_shard_writes_what_it_holds(invoke, tmp_path):
 @pytest.mark.parametrize("dataset", ["chnsenticorp", "tnews", "ocnli"])
 def test_smoke_trains(store, caplog, dataset):
     """--smoke of train registers a model that evaluate then takes by default."""
-    result = CliRunner().invoke(train.main, ["--smoke", "--dataset", dataset, "--max_length", "64"])
+    result = runner().invoke(train.main, ["--smoke", "--dataset", dataset, "--max_length", "64"])
     assert result.exit_code == 0, result.output
     assert f"registered models:/crt-{dataset}/1" in result.output
     arguments = ["--dataset", dataset, "--data_dir", str(SAMPLES), "--max_length", "64", "--no_figures"]
-    result = CliRunner().invoke(evaluate.main, [*arguments, "--prob", "0.3", "--seed", "13"])
+    result = runner().invoke(evaluate.main, [*arguments, "--prob", "0.3", "--seed", "13"])
     assert result.exit_code == 0, result.output
     assert f"model models:/crt-{dataset}@best is version crt-{dataset}/1" in caplog.text
 
@@ -112,15 +111,15 @@ def test_own_data(store, tmp_path):
     (folder / "train.csv").write_text(text, encoding="utf-8-sig")
     (folder / "test.csv").write_text(text)
     columns = ["--dataset", str(folder), "--text_column", "评论", "--label_column", "标签", "--max_length", "64"]
-    result = CliRunner().invoke(train.main, [*columns, "--model", "tiny", "--learning_rate", "1e-3"])
+    result = runner().invoke(train.main, [*columns, "--model", "tiny", "--learning_rate", "1e-3"])
     assert result.exit_code == 0, result.output
-    result = CliRunner().invoke(evaluate.main, [*columns, "--prob", "0.3", "--seed", "13", "--no_figures"])
+    result = runner().invoke(evaluate.main, [*columns, "--prob", "0.3", "--seed", "13", "--no_figures"])
     assert result.exit_code == 0, result.output
     table = pd.read_csv(tmp_path / "outputs" / "robustness_results_multi.csv")
     assert set(table["dataset"]) == {"mine"}
     assert (table["num_examples"] == 24).all()
     single = ["--dataset", str(folder / "test.csv"), *columns[2:], "--model", "models:/crt-mine@best"]
-    result = CliRunner().invoke(evaluate.main, [*single, "--prob", "0.3", "--seed", "13", "--no_figures"])
+    result = runner().invoke(evaluate.main, [*single, "--prob", "0.3", "--seed", "13", "--no_figures"])
     assert result.exit_code == 0, result.output
 
 
@@ -132,7 +131,7 @@ def test_own_table(store, tmp_path):
     table.write_text('{"schema": 1, "entries": {"的": ["滴"]}}')
     arguments = ["--smoke", "--dataset", "tnews", "--perturbations", "homophone", "--prob", "1", "--seed", "1"]
     for extra in ([], ["--table", f"homophone:{table}"]):
-        result = CliRunner().invoke(evaluate.main, [*arguments, "--no_figures", *extra])
+        result = runner().invoke(evaluate.main, [*arguments, "--no_figures", *extra])
         assert result.exit_code == 0, result.output
     runs = mlflow.search_runs(filter_string="tags.`crt.perturbation` = 'homophone'")
     assert sorted(runs["tags.crt.table"].fillna("")) == ["", "modified"]
@@ -141,7 +140,7 @@ def test_own_table(store, tmp_path):
 
 def test_baselines_prints_commands_that_can_be_run():
     """By default a line for each data set, model and training seed is printed, and nothing is run."""
-    result = CliRunner().invoke(baselines.main, ["--datasets", "tnews", "--models", "bert-base-chinese,rule"])
+    result = runner().invoke(baselines.main, ["--datasets", "tnews", "--models", "bert-base-chinese,rule"])
     lines = result.output.splitlines()
     assert len(lines) == 4
     assert lines[0] == (
@@ -160,12 +159,12 @@ def test_baselines_goes_on_after_a_failure(command):
     result = command("baselines", *arguments, "--args", extra, check=False)
     assert result.returncode == 1
     assert "1 of 2 baselines done" in result.stdout
-    assert "failed:\n  tnews/such-model-s13: accelerate launch" in result.output
+    assert "failed:\n  tnews/such-model-s13: accelerate launch" in result.stderr
 
 
 def test_perturb_marks_the_edits():
     """Texts given as arguments, as an option, in a file or on standard input come back with their edits marked."""
-    run = CliRunner().invoke
+    run = runner().invoke
     arguments = ["--perturbations", "space,repeat", "--prob", "1"]
     expected = "space (1 of 1 sites)\t电[+ ]影\nrepeat (2 of 2 sites)\t[电→电电][影→影影]\n"
     assert run(perturb.main, ["电影", *arguments]).stdout == expected
@@ -178,7 +177,7 @@ def test_perturb_reads_a_file_and_writes_plain_texts(tmp_path):
     file = tmp_path / "texts.txt"
     file.write_text("电影\n好看\n", encoding="utf-8")
     arguments = ["--file", str(file), "--perturbations", "space", "--prob", "1", "--plain"]
-    assert CliRunner().invoke(perturb.main, arguments).stdout == "电 影\n好 看\n"
+    assert runner().invoke(perturb.main, arguments).stdout == "电 影\n好 看\n"
 
 
 def test_perturb_disguises_the_words_of_a_list(tmp_path):
@@ -186,17 +185,17 @@ def test_perturb_disguises_the_words_of_a_list(tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("# mine\n微信\n\n", encoding="utf-8")
     arguments = ["加我微信，谢谢微信", "--perturbations", "evade", "--prob", "1", "--table", f"evade:{words}"]
-    line = CliRunner().invoke(perturb.main, arguments).stdout
+    line = runner().invoke(perturb.main, arguments).stdout
     assert line.startswith("evade (2 of 2 sites)\t加我[微信→")
     words.write_text("#\n", encoding="utf-8")
-    refused = CliRunner().invoke(perturb.main, arguments)
+    refused = runner().invoke(perturb.main, arguments)
     assert refused.exit_code == 1
-    assert f"{words}: lists no word" in refused.output
+    assert f"{words}: lists no word" in refused.stderr
 
 
 def test_perturb_lists_the_perturbations():
     """Without a text each perturbation has a line with its keys, options and reach."""
-    lines = CliRunner().invoke(perturb.main, ["--list"]).stdout.splitlines()
+    lines = runner().invoke(perturb.main, ["--list"]).stdout.splitlines()
     assert [line.split()[0] for line in lines[1 : 1 + len(PERTURBATIONS)]] == list(PERTURBATIONS)
 
 
@@ -210,6 +209,6 @@ def test_perturb_lists_the_perturbations():
 )
 def test_perturb_names_bad_input(arguments, message):
     """The message names what is wrong."""
-    result = CliRunner().invoke(perturb.main, arguments)
+    result = runner().invoke(perturb.main, arguments)
     assert result.exit_code == 1
-    assert message in result.output
+    assert message in result.stderr

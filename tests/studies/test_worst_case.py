@@ -6,8 +6,7 @@ from math import ceil
 import mlflow
 import pandas as pd
 import pytest
-from click.testing import CliRunner
-from conftest import SAMPLES
+from conftest import SAMPLES, runner
 from strategies import loaded
 
 from crt.catalogue import TASKS
@@ -207,10 +206,10 @@ def test_the_command(invoke, tmp_path):
 def test_bad_options_are_named(store):
     """A wrong degree or perturbation ends with exit 1 and all faults, before any run is opened."""
     arguments = ["--dataset", "tnews", "--degrees", "0,0.3", "--perturbations", "homophon"]
-    result = CliRunner().invoke(door.main, arguments)
+    result = runner().invoke(door.main, arguments)
     assert result.exit_code == 1
-    assert "degree 0.0 is outside 0..1, or 0" in result.output
-    assert "did you mean 'homophone'?" in result.output
+    assert "degree 0.0 is outside 0..1, or 0" in result.stderr
+    assert "did you mean 'homophone'?" in result.stderr
     assert mlflow.search_runs().empty
 
 

@@ -26,7 +26,7 @@ import transformers
 
 from benchmarks.command import evaluate, fresh_store
 from benchmarks.common import load, machine, parsed, parser, table
-from benchmarks.encoders import BATCH, MAX_LENGTH, predictor
+from benchmarks.encoders import BATCH, MAX_LENGTH, predictor, save
 from crt.models.transformer import TransformerClassifier
 from crt.perturbations import REFERENCE_PERTURBATIONS
 from crt.perturbations import load as load_perturbation
@@ -108,9 +108,7 @@ def main() -> None:
             answers = known.extended([value for inputs in cells[at : at + per] for value in inputs])
             ours.extend(answers.of(inputs).probabilities.argmax(axis=1) for inputs in cells[at : at + per])
     with tempfile.TemporaryDirectory() as folder, fresh_store(Path(folder)):
-        spec = str(Path(folder) / "bench")
-        model.model.save_pretrained(spec)
-        model.tokenizer.save_pretrained(spec)
+        spec = save(model.model, model.tokenizer, Path(folder) / "bench")
         grid = ["--probs", options.probs, "--seeds", options.seeds, "--max_samples", str(options.examples)]
         with watch.of(COMMAND):
             evaluate(["--dataset", options.task, "--model", spec, *grid])

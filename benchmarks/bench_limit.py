@@ -32,7 +32,7 @@ import torch
 
 from benchmarks.command import evaluate, fresh_store
 from benchmarks.common import load, machine, parsed, parser, table, timed
-from benchmarks.encoders import multiply_adds, predictor
+from benchmarks.encoders import multiply_adds, predictor, save
 from crt.models import predict_all
 from crt.models.transformer import TransformerClassifier
 from crt.records import Input
@@ -78,9 +78,8 @@ def main() -> None:
     print()
     against_choices(model, inputs, options.choices.split(","), options.rounds)
     with tempfile.TemporaryDirectory() as folder:
-        spec = str(Path(folder) / "bench")  # with a head, whether or not the folder that was given has one
-        model.model.save_pretrained(spec)
-        model.tokenizer.save_pretrained(spec)
+        # with a head, whether or not the folder that was given has one
+        spec = save(model.model, model.tokenizer, Path(folder) / "bench")
         limit = str(options.examples)
         grid = ["--perturbations", "space", "--probs", "0.15", "--seeds", "13"] if options.small else []
         times = parts_of(["--dataset", options.task, "--model", spec, "--max_samples", limit, *grid], Path(folder))

@@ -56,6 +56,11 @@ def random_bert(
 def save_bert(task: str, inputs: Sequence[Input], size: str, folder: Path, vocabulary: int = 0) -> str:
     """Save such a BERT as a checkpoint and return its spec."""
     model, tokenizer = random_bert(task, inputs, size, vocabulary)
+    return save(model, tokenizer, folder)
+
+
+def save(model: Any, tokenizer: Any, folder: Path) -> str:
+    """Save a checkpoint and return its spec."""
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)

@@ -48,10 +48,16 @@ def chromium():
 @pytest.fixture
 def opened(chromium, file):
     """The page, freshly opened at desktop width in the light."""
-    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    emulate(chromium, media="", features=[])
     chromium.set_window_size(1280, 900)
     chromium.get(file.as_uri())
     return chromium
+
+
+def emulate(driver, **media):
+    """Show the page as on another medium: folded parts only follow once a frame has been drawn."""
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    driver.execute_async_script("const [done] = arguments; requestAnimationFrame(() => requestAnimationFrame(done))")
 
 
 def value(driver, script):
@@ -166,8 +172,7 @@ CONTRAST = """(() => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_has_contrast(opened, scheme):
     """In both schemes every text stands out from its ground by 4.5 to 1, as WCAG 2.2 AA asks."""
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    emulate(opened, features=[{"name": "prefers-color-scheme", "value": scheme}])
     value(opened, "document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     ground = value(opened, "getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, ground[4:-1].split(","))) > 380) == (scheme == "light")
@@ -176,7 +181,7 @@ def test_every_text_has_contrast(opened, scheme):
 
 def test_print_shows_everything_but_controls(opened):
     """On paper what was folded is open, and the controls are gone."""
-    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    emulate(opened, media="print")
     shown = "(found) => found.checkVisibility({ contentVisibilityAuto: true })"
     assert value(opened, f"[...document.querySelectorAll('details table')].every({shown})")
     assert value(opened, f"[...document.querySelectorAll('.example')].every({shown})")

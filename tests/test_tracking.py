@@ -167,10 +167,14 @@ def test_unknown_experiment(store):
         read_stored(["x"], ())
 
 
-def test_registry(store, tiny_checkpoint, accelerator):
+def test_registry(store, tiny_checkpoint, accelerator, monkeypatch):
     """A registered checkpoint predicts as the folder it came from; `best` moves only to a better one on the same data."""
     said = []
-    for value, digest in ((0.5, "a"), (0.4, "a"), (0.6, "a"), (0.9, "b")):
+    for value, digest in ((0.5, "a"), (0.4, "a"), (0.6, "a"), (0.9, "b"), (0.55, "a")):
+        if value == 0.55:  # another process registered version 3 after this one had looked for the best
+            monkeypatch.setattr(
+                registry, "best_version", lambda name: mlflow.MlflowClient().get_model_version(name, "1")
+            )
         with open_run("train", "test", {}) as tracker:
             reference, message = registry.register(
                 tracker.run_id,
@@ -189,6 +193,10 @@ def test_registry(store, tiny_checkpoint, accelerator):
     assert "stays version 1 (accuracy 0.5000); this is version 2 (accuracy 0.4000)" in said[1]
     assert "moves from version 1 (accuracy 0.5000) to version 3 (accuracy 0.6000)" in said[2]
     assert "cannot be compared" in said[3]
+    assert said[4] == (
+        "crt-tnews@best moves from version 1 (accuracy 0.5000) to version 3 (accuracy 0.6000); "
+        "this is version 5 (accuracy 0.5500)"
+    )
     assert mlflow.MlflowClient().get_model_version("crt-tnews", "1").tags["value"] == "0.5"
     folder, _ = registry.resolve("models:/crt-tnews@best")
     options = PredictOptions(max_length=64)
@@ -197,7 +205,7 @@ def test_registry(store, tiny_checkpoint, accelerator):
     assert (stored.name, stored.train_seed) == ("tiny", 42)
     served = mlflow.pyfunc.load_model("models:/crt-tnews@best").predict(pd.DataFrame({"text": ["高考作文" * 100]}))
     assert served["label"][0] in TASK.labels
-    with pytest.raises(TrackingError, match="crt-tnews has the versions 1, 2, 3, 4"):
+    with pytest.raises(TrackingError, match="crt-tnews has the versions 1, 2, 3, 4, 5"):
         registry.resolve("models:/crt-tnews/7")
     with pytest.raises(TrackingError, match="the registry has crt-tnews"):
         registry.resolve("models:/crt-news@best")

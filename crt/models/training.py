@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,13 +18,14 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
+from safetensors import SafetensorError
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.models import PredictOptions, augmented_name, predict_all
 from crt.models.loop import Loop
-from crt.models.processes import precision_of
+from crt.models.processes import precision_of, share
 from crt.models.resuming import State, StateFile, fingerprint
 from crt.models.tiny import build_tiny
 from crt.models.transformer import (
@@ -208,15 +210,25 @@ def train(
         if file is not None:
             file.write({**loop.state(), "weights": weights, "best_weights": best_weights, "progress": asdict(progress)})
         yield progress.records[-1]
-    if accelerator.is_main_process:
-        final = accelerator.unwrap_model(loop.model, keep_fp32_wrapper=False)
-        final.load_state_dict(best_weights)
-        final.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-    accelerator.wait_for_everyone()
+    final = accelerator.unwrap_model(loop.model, keep_fp32_wrapper=False)
+    share(accelerator, partial(_save, final, best_weights, tokenizer, folder))
     yield Checkpoint(folder, base_model, progress.best)
     if file is not None:
         file.remove()
+
+
+def _save(
+    model: PreTrainedModel, weights: dict[str, torch.Tensor], tokenizer: PreTrainedTokenizerBase, folder: Path
+) -> None:
+    model.load_state_dict(weights)
+    try:
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(
+            f"{folder}: the checkpoint cannot be written there ({error}); make room, or set TMPDIR to a folder that has it, "
+            "and start again with resume=true: it need not be trained again"
+        ) from error
 
 
 def _steps(loop: Loop, epoch: int, progress: _Progress, name: str) -> Iterator[StepRecord]:

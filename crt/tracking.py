@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -61,22 +61,33 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
     except Exception as error:  # the stores raise whatever their drivers raise
         raise store_error(error) from error
     tracker = MlflowTracker(run.info.run_id, run.info.experiment_id)
-    status = "FAILED"
     try:
-        # the UI then opens the experiment on its runs, not on the pages for language model applications
-        tracker.client.set_experiment_tag(tracker.experiment_id, "mlflow.experimentKind", "custom_model_development")
-        left = close_dead(tracker.client, search(tracker.client, [tracker.experiment_id], RUNNING))
-        if left:
-            log.info("%d runs of processes that died are closed as KILLED", left)
-        if run_id:
-            mlflow.set_tag("mlflow.runName", name)
-        tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
-        yield tracker
-        status = "FINISHED"
+        with _closing(mlflow.end_run):
+            # the UI then opens the experiment on its runs, not on the pages for language model applications
+            tracker.client.set_experiment_tag(
+                tracker.experiment_id, "mlflow.experimentKind", "custom_model_development"
+            )
+            left = close_dead(tracker.client, search(tracker.client, [tracker.experiment_id], RUNNING))
+            if left:
+                log.info("%d runs of processes that died are closed as KILLED", left)
+            if run_id:
+                mlflow.set_tag("mlflow.runName", name)
+            tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
+            yield tracker
     except MlflowException as error:
         raise TrackingError(f"the tracking store refused: {error.message}") from error
-    finally:
-        mlflow.end_run(status)
+
+
+@contextmanager
+def _closing(end: Callable[[str], object]) -> Iterator[None]:
+    """End a run as FINISHED, or as FAILED if something breaks: what broke is raised, also where the store is gone by then."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):  # the next start closes what stays RUNNING
+            end("FAILED")
+        raise
+    end("FINISHED")
 
 
 class MlflowTracker:
@@ -229,13 +240,9 @@ class MlflowTracker:
         tags = {**self._tags, KIND: kind, "mlflow.parentRunId": self.run_id}
         run = self.client.create_run(self.experiment_id, run_name=name, tags=tags)
         tracker = MlflowTracker(run.info.run_id, self.experiment_id)
-        status = "FAILED"
-        try:
+        with _closing(partial(self.client.set_terminated, tracker.run_id)):
             tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
             yield tracker
-            status = "FINISHED"
-        finally:
-            self.client.set_terminated(tracker.run_id, status)
 
     def replace_summary(self, name: str, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
         """Log the summary run of a model on a data set in place of the one of that name that stood before.

@@ -94,6 +94,21 @@ def test_a_cell_that_the_server_broke_off_is_logged_again(store, monkeypatch, ca
     assert sorted(runs["status"]) == ["FAILED", "FINISHED"]
 
 
+@pytest.mark.parametrize("broken", [TrackingError("what broke"), KeyboardInterrupt()])
+def test_what_broke_is_told_also_if_the_store_is_gone(store, monkeypatch, broken):
+    """A run that cannot be closed any more does not hide why it failed; one that went well and cannot be closed is an error."""
+
+    def gone(*_):
+        raise MlflowException("the server is gone")
+
+    monkeypatch.setattr("mlflow.tracking.client.MlflowClient.set_terminated", gone)
+    with pytest.raises(type(broken)) as caught, open_run("grid", "test", {}):
+        raise broken
+    assert caught.value is broken
+    with pytest.raises(TrackingError, match="the server is gone"), open_run("grid", "test", {}):
+        pass
+
+
 def test_artifacts_that_were_moved(store, tmp_path):
     """A cell whose files are no longer where the store says is an error that names the place and the ways out."""
     with open_run("grid", "test", {}) as tracker:

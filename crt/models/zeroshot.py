@@ -234,6 +234,7 @@ class Server:
         rows = share(self.accelerator, asked)
         zeros = np.zeros(len(inputs), dtype=np.int64)
         found = np.array(rows, dtype=np.float32).reshape(len(inputs), len(self.labels))
+        # nothing is cut off: a server refuses a prompt that is too long
         return Prediction(found, zeros, zeros, zeros.astype(np.bool_))
 
     def _by_likelihood(self, value: Input) -> list[float]:
@@ -244,7 +245,12 @@ class Server:
             if not given:
                 raise ModelError(f"the server {self.address} gave likelihoods before, and now gives none")
             places = zip(given["text_offset"], given["token_logprobs"], strict=True)
-            scores.append(sum(score for place, score in places if place >= len(prompt) and score is not None))
+            of_word = [score for place, score in places if place >= len(prompt)]
+            if len(prompt) not in given["text_offset"] or None in of_word:
+                return [float("nan")] * len(
+                    self.prompt.words
+                )  # a token that lies across the border has no part to count
+            scores.append(sum(of_word))
         weights = np.exp(np.array(scores) - max(scores))
         return [float(weight) for weight in weights / weights.sum()]
 

@@ -1,12 +1,13 @@
 """The model card of a registered version: what it is, how it was trained, how it holds up, and how to load it."""
 
 from collections.abc import Iterator, Mapping
+from math import isnan
 
 import pandas as pd
 
 from crt.catalogue import Task
 from crt.records import CLEAN
-from crt.reporting.table import markdown, summary_table
+from crt.reporting.table import DASH, markdown, summary_table
 from crt.reporting.verdict import verdict
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
@@ -74,7 +75,7 @@ def _scores(cells: pd.DataFrame, evidence: Evidence) -> str:
     def rows() -> Iterator[tuple[str, str, str]]:
         for name, title in titles.items():
             value, low, high = 100 * over_all.loc[name, ["value", "low", "high"]].to_numpy(dtype=float)
-            yield title, f"{value:.1f}", f"{low:.1f} to {high:.1f}"
+            yield (title, DASH, DASH) if isnan(value) else (title, f"{value:.1f}", f"{low:.1f} to {high:.1f}")
         summary = summary_table(cells)
         worst = summary.iloc[int(summary["perturbed_acc_mean"].to_numpy(dtype=float).argmin())]
         where = f"lowest accuracy: {worst['perturbation']} at prob {worst['prob']:g}"

@@ -41,6 +41,10 @@ FACTS: Mapping[str, Callable[[Input], float]] = {
 }
 """What is counted in an input: shares of its (Han) characters, and numbers of occurrences."""
 
+RESOURCES: tuple[str, ...] = ("readings.json",)
+LIBRARIES: tuple[str, ...] = ("OpenCC", "jieba")
+"""What FACTS rest on."""
+
 
 def facts_of(examples: Sequence[Example], seen: frozenset[Input] | None) -> dict[str, list[object]]:
     """Return what is known of each example whatever the model and the perturbation, by column.

@@ -10,7 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
-from crt import SCORING_VERSION
+from crt import SCORING_VERSION, __version__
 from crt.catalogue import Task
 from crt.errors import DataError, ModelError
 from crt.models import PredictOptions, Predictor, load_predictor
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 log = logging.getLogger(__name__)
+
+LIBRARIES = ("torch", "transformers", "mlflow")
+"""What a measurement rests on beside the libraries of its perturbation."""
 
 OF_PERTURBATION = ("table_sha256", "resources", "libraries")
 """Params that say where the sites of a perturbation come from."""
@@ -78,9 +81,16 @@ class Group:
     """The data set as it was asked for: a name or a path."""
 
     @property
+    def overlap(self) -> str | None:
+        """A digit for each example: 1 if its input also stands in the training split; None where that is not at hand."""
+        if self.seen is None:
+            return None
+        return "".join("1" if example.input in self.seen else "0" for example in self.split.examples)
+
+    @property
     def leaked(self) -> int | None:
         """Inputs of the split that also stand in the training split; None where that is not at hand."""
-        return None if self.seen is None else sum(example.input in self.seen for example in self.split.examples)
+        return None if self.overlap is None else self.overlap.count("1")
 
 
 Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[CellRecord]]
@@ -118,22 +128,24 @@ def run(
     loaded = [load(name, scope.tables.get(name)) for name in scope.perturbations]
     finished = set() if force else set(share(accelerator, partial(tracker.finished, scope.kind)))
     keys: dict[str, tuple[str, ...]] = {}
-    known: dict[tuple[str, int | None, str], str] = {}
+    known: dict[tuple[str, str], dict[int | None, str]] = {}
     for group in _groups(scope, source, options, accelerator, tracker):
         predictor, dataset = group.predictor, group.task.name
-        other = known.setdefault((predictor.name, predictor.train_seed, dataset), predictor.fingerprint)
-        if other != predictor.fingerprint:
+        alike = known.setdefault((predictor.name, dataset), {})
+        other = alike.setdefault(predictor.train_seed, predictor.fingerprint)
+        if other != predictor.fingerprint or (None in alike and len(alike) > 1):
             raise ModelError(
-                f"two models on {dataset} are both called {predictor.name} and have the same training seed: "
-                "a table could not tell them apart; evaluate them into two experiments (--experiment-name)"
+                f"two models on {dataset} are both called {predictor.name}, and their training seeds do not tell them apart: "
+                "a table could not either; evaluate them into two experiments (--experiment-name)"
             )
         plan = {
             cell: fingerprint(
                 cell,
                 examples=group.digest,
                 predictor=predictor.fingerprint,
-                fields=scope.fields,
+                fields=scope.fields if len(group.task.fields) > 1 else "both",
                 loaded=perturbation,
+                seen=group.overlap,
             )
             for perturbation in (None, *loaded)
             for cell in scope.cells(predictor.name, dataset, perturbation.perturbation.name if perturbation else CLEAN)
@@ -234,6 +246,7 @@ def params_of(group: Group, scope: Scope[M], loaded: Loaded | None) -> dict[str,
         "data_digest": group.digest,
         "unlabelled_rows": str(group.split.unlabelled),
         "scoring_version": str(SCORING_VERSION),
+        "versions": ", ".join([f"crt {__version__}", *(f"{name} {version(name)}" for name in LIBRARIES)]),
         "data_source": group.dataset,
         "max_samples": str(scope.limit or ""),
         "exclude_seen": str(scope.exclude_seen).lower(),

@@ -91,7 +91,7 @@ def select(
         cells = _of_split(cells, split)
     if cells.empty or (cells["perturbation"] == CLEAN).all():
         raise TrackingError("there is no finished cell to compare; run: mlflow run . -e evaluate -P dataset=tnews")
-    cells = latest(cells)
+    cells = latest(_of_training(cells))
     faults = [fault for param, within in AGREE if param in cells for fault in _disagreements(cells, param, within)]
     if faults:
         raise TrackingError(
@@ -118,6 +118,20 @@ def _of_split(cells: pd.DataFrame, split: str) -> pd.DataFrame:
             if other != wanted[dataset] and not split:
                 log.info("%s: cells on '%s' are left out; split='%s' shows them", dataset, other, other)
     return cells[cells["split"] == cells["dataset"].map(wanted)]
+
+
+def _of_training(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells whose training seed is known, where a model has such: one that is not known is another checkpoint."""
+    if "train_seed" not in cells:
+        return cells
+    named = cells["train_seed"].fillna("") != ""
+    stray = ~named & named.groupby([cells["model"], cells["dataset"]]).transform("any")
+    for model, dataset in cells.loc[stray, ["model", "dataset"]].drop_duplicates().itertuples(index=False, name=None):
+        log.info(
+            "%s on %s: cells of a checkpoint whose training seed is not known are left out: they are another model", model,
+            dataset,
+        )  # fmt: skip
+    return cells[~stray]
 
 
 def _disagreements(cells: pd.DataFrame, param: str, within: tuple[str, ...]) -> list[str]:
@@ -255,8 +269,8 @@ def publish(
             write_figures(summary, staging, ".svg", ".png", ".pdf", intervals=evidence.intervals)
     tracker.log_tags({"crt.signature": mark})
     tracker.log_note("\n".join([*(f"- {sentence}" for sentence in told.verdict), "", tables[0].markdown()]))
-    for (model, dataset), group in cells.groupby(["model", "dataset"]):
+    for (model, dataset, split), group in cells.groupby(["model", "dataset", "split"]):
         note = paper_table(group, METRICS[0], signature(group)).markdown()
-        keys = {"model": str(model), "dataset": str(dataset)}
-        tracker.replace_summary(f"{model} on {dataset}", keys, headline(group), note)
+        keys = {"model": str(model), "dataset": str(dataset), "split": str(split)}
+        tracker.replace_summary(f"{model} on {dataset} ({split})", keys, headline(group), note)
     return Comparison(tables, cells, told.verdict)

@@ -15,6 +15,7 @@ from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell, Degree, Measurement
 from crt.resources import manifest
+from crt.scoring import slices
 from crt.tasks import find_task
 
 DEFAULT_PROBS = (0.05, 0.15, 0.30)
@@ -201,7 +202,9 @@ class Degrees(Scope[Degree]):
         return tuple(Degree(model, dataset, perturbation, d, self.seed, self.samples) for d in self.degrees)
 
 
-def fingerprint(cell: Measurement, *, examples: str, predictor: str, fields: str, loaded: Loaded | None) -> str:
+def fingerprint(
+    cell: Measurement, *, examples: str, predictor: str, fields: str, loaded: Loaded | None, seen: str | None
+) -> str:
     """Return 16 hexadecimal digits over all that the numbers of a measurement depend on.
 
     Args:
@@ -209,7 +212,8 @@ def fingerprint(cell: Measurement, *, examples: str, predictor: str, fields: str
         examples: digest of the examples.
         predictor: fingerprint of the model.
         fields: which texts of a pair are perturbed.
-        loaded: the perturbation with its table; None for the clean cell.
+        loaded: the perturbation with its table; None for the clean cell, which holds the facts about the examples too.
+        seen: which examples also stand in the training split, if that is known.
     """
     model, dataset, perturbation, dose, *numbers = astuple(cell)
     facts: dict[str, object] = {
@@ -218,13 +222,14 @@ def fingerprint(cell: Measurement, *, examples: str, predictor: str, fields: str
         "predictor": predictor,
         "scoring": SCORING_VERSION,
     }
-    if loaded is not None:
-        facts |= {
-            "fields": fields,
-            "table": loaded.table.sha256 if loaded.table else "",
-            "resources": {path: manifest()[path] for path in loaded.perturbation.resources},
-            "libraries": {name: version(name) for name in loaded.perturbation.libraries},
-        }
+    resources, libraries = slices.RESOURCES, slices.LIBRARIES
+    if loaded is None:
+        facts["seen"] = seen
+    else:
+        facts |= {"fields": fields, "table": loaded.table.sha256 if loaded.table else ""}
+        resources, libraries = loaded.perturbation.resources, loaded.perturbation.libraries
+    facts["resources"] = {path: manifest()[path] for path in resources}
+    facts["libraries"] = {name: version(name) for name in libraries}
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -262,5 +267,6 @@ def _table_faults(name: str, path: Path) -> list[str]:
 def _list_faults(kind: str, values: Sequence[object]) -> list[str]:
     if not values:
         return [f"the {kind} list is empty"]
-    repeated = sorted({str(value) for value in values if values.count(value) > 1})
+    spelled = [format_prob(value) if isinstance(value, float) else str(value) for value in values]
+    repeated = sorted({value for value in spelled if spelled.count(value) > 1})
     return [f"{kind} {value} is listed twice" for value in repeated]

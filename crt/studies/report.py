@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
 
 import pandas as pd
 
-from crt import __version__
 from crt.history import stored_examples
 from crt.records import CLEAN
 from crt.reporting.page import Report
@@ -14,9 +12,6 @@ from crt.reporting.signature import signature
 from crt.reporting.table import KEYS, PaperTable, in_order, summary_table
 from crt.reporting.verdict import notes, verdict
 from crt.scoring.evidence import Evidence
-
-LIBRARIES = ("torch", "transformers", "mlflow")
-"""Whose versions are told beside those in the signature."""
 
 
 def report(cells: pd.DataFrame, evidence: Evidence, tables: tuple[PaperTable, ...], command: str) -> Report:
@@ -61,13 +56,14 @@ def _examples(cells: pd.DataFrame) -> list[Mapping[str, object]]:
 
 def _measured(cells: pd.DataFrame, command: str) -> dict[str, str]:
     sources = cells[["model", "dataset", "model_source"]].drop_duplicates() if "model_source" in cells else cells[:0]
-    return {
+    facts = {
         "models": "; ".join(
             f"{row.model} on {row.dataset}: {row.model_source}" for row in sources.itertuples(index=False)
         ),
         "cells": f"{len(cells)}",
         "signature": signature(cells),
-        "versions": ", ".join([f"crt {__version__}", *(f"{name} {version(name)}" for name in LIBRARIES)]),
+        "versions": "; ".join(sorted(cells["versions"].dropna().unique())) if "versions" in cells else "",
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "again": command,
     }
+    return {name: fact for name, fact in facts.items() if fact}

@@ -189,6 +189,20 @@ def test_a_server_that_gives_likelihoods(accelerator):
     server.shutdown()
 
 
+def test_a_token_across_the_end_of_the_prompt_is_no_answer(accelerator):
+    """Where a server's tokens do not begin with the label word its likelihood is not known: no label, not certainty."""
+
+    def answer(request):
+        text = request["prompt"]
+        starts = [0, len(text) - 3] if text.endswith("正面") else [0, len(text) - 2]
+        return {"text": text, "logprobs": {"text_offset": starts, "token_logprobs": [None, -0.5]}}
+
+    server, spec = serve(answer)
+    predictor = load_predictor(spec, TASK, accelerator, OPTIONS)
+    assert np.isnan(predictor.predict(INPUTS).probabilities).all()
+    server.shutdown()
+
+
 def test_a_server_that_only_answers(accelerator):
     """An answer counts if it begins with exactly one label word; any other is no answer, and never a label."""
 

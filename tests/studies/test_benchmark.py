@@ -78,13 +78,24 @@ def test_a_rerun_measures_nothing_again(measure):
     """Cells that are stored are skipped; force measures them again and the last one counts."""
     _, first = measure()
     assert count_cells() == len(first)
-    _, second = measure()
+    _, second = measure(fields="first")  # a single text has one field
     assert count_cells() == len(first)
     assert list(second["run_id"]) == list(first["run_id"])
     _, third = measure(force=True)
     assert count_cells() == 2 * len(first)
     assert not set(third["run_id"]) & set(first["run_id"])
     pd.testing.assert_frame_equal(detail_table(first), detail_table(third))
+
+
+def test_the_clean_cell_follows_the_training_split(measure, monkeypatch):
+    """What is known of leakage is stored with the clean cell: when that changes, it alone is measured again."""
+    _, first = measure()
+    monkeypatch.setattr("crt.studies.cells.seen_in_training", lambda *_: None)
+    _, second = measure()
+    assert count_cells() == len(first) + 1
+    clean = [cells[cells["perturbation"] == "clean"].iloc[0] for cells in (first, second)]
+    assert clean[0]["seen_in_training_rate"] == 0
+    assert "seen_in_training_rate" not in mlflow.get_run(clean[1]["run_id"]).data.metrics
 
 
 def test_only_what_is_missing_is_measured(measure):
@@ -255,14 +266,16 @@ def test_compare_reads_what_was_stored(measure, tiny_checkpoint, tmp_path):
     ]
     assert areas["area_mean"].between(0, 1).all()
     summaries = mlflow.search_runs(filter_string="tags.`crt.kind` = 'summary'")
-    assert sorted(summaries["tags.mlflow.runName"]) == ["rule on tnews", "tiny on tnews"]
+    assert sorted(summaries["tags.mlflow.runName"]) == ["rule on tnews (validation)", "tiny on tnews (validation)"]
     assert summaries["tags.mlflow.note.content"].str.contains(r"\| tnews \|").all()
 
 
 def test_two_models_of_one_name_are_refused(measure, tiny_checkpoint, accelerator, tmp_path):
     """Other weights under the same base model and seed could not be told apart in a table; the same ones count once."""
     twin = train_tiny("tnews", tmp_path / "twin", accelerator, num_train_epochs=2)
-    with pytest.raises(ModelError, match="two models on tnews are both called tiny and have the same training seed"):
+    with pytest.raises(
+        ModelError, match="two models on tnews are both called tiny, and their training seeds do not tell them apart"
+    ):
         measure(models=(str(tiny_checkpoint), str(twin)))
     copy = shutil.copytree(tiny_checkpoint, tmp_path / "copy")
     keys, cells = measure(models=(str(tiny_checkpoint), str(copy)))

@@ -12,11 +12,13 @@ from crt import registry
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.history import read_stored, stored_outcomes
+from crt.records import CLEAN
 from crt.reporting.card import LONGEST, card
 from crt.reporting.signature import latest, signature
 from crt.reporting.table import win_tables
 from crt.reporting.verdict import notes, verdict
 from crt.scoring.evidence import Evidence
+from crt.scoring.stacked import ALL
 from crt.studies.evidence import gather
 from crt.tasks import SELECTION, Source, load_split, load_training, seen_in_training
 
@@ -95,6 +97,24 @@ def test_nothing_measured_is_nothing_claimed():
     assert verdict(cells, Evidence()) == ("m on d falls from 90.0 to 80.0 % under space at prob 0.3: by 10.0 points.",)
     assert "significance=true" in notes(pd.DataFrame(), {})[0]
     assert win_tables(pd.DataFrame(), "") == ()
+
+
+def test_what_is_not_defined_is_a_dash_on_the_card():
+    """A model that is never right has nothing to attack."""
+    metrics = ("clean_acc", "clean_macro_f1", "perturbed_acc", "acc_drop", "attack_success_rate")
+    rows = [
+        {"model": "m", "dataset": "d", "perturbation": where, "metric": metric, "value": value, "low": value, "high": value}
+        for metric, where, value in zip(metrics, (CLEAN, CLEAN, ALL, ALL, ALL), (0.0, 0.0, 0.0, 0.0, None), strict=True)
+    ]  # fmt: skip
+    cells = pd.DataFrame(
+        {
+            "model": "m", "dataset": "d", "perturbation": ["clean", "space"], "prob": [0.0, 0.3], "seed": [0, 1],
+            "clean_acc": 0.0, "perturbed_acc": [None, 0.0], "acc_drop": [None, 0.0], "num_examples": 5.0,
+        }
+    )  # fmt: skip
+    text = card("crt-tnews/1", TASKS["tnews"], {}, {"test": (cells, Evidence(intervals=pd.DataFrame(rows)))})
+    assert "| attack success rate, mean | – | – |" in text
+    assert "| clean accuracy | 0.0 | 0.0 to 0.0 |" in text
 
 
 def test_only_what_all_models_were_measured_at_is_ranked():

@@ -37,6 +37,7 @@ FAULTS = {
     "no seed": ({"seeds": ()}, ["the seed list is empty"]),
     "a model twice": ({"models": ("a", "b", "a")}, ["model a is listed twice"]),
     "a prob twice, spelled otherwise": ({"probs": (0.1, 0.10)}, ["prob 0.1 is listed twice"]),
+    "probs that are stored alike": ({"probs": (0.1234561, 0.1234562)}, ["prob 0.123456 is listed twice"]),
     "two seeds twice": ({"seeds": (1, 2, 1, 2)}, ["seed 1 is listed twice", "seed 2 is listed twice"]),
     "a data set by its other name": (
         {"datasets": ("chsenticorp", "chnsenticorp")},
@@ -185,7 +186,7 @@ def test_names_of_measurements():
 CELL = Cell("bert", "tnews", "synonym", 0.15, 13)
 TABLE = Table("synonym", {"喜欢": ("喜爱",)}, "5" * 64, modified=False)
 SYNONYM = Loaded(PERTURBATIONS["synonym"], lambda _: (), TABLE)
-FACTS = {"cell": CELL, "examples": "e", "predictor": "p", "fields": "both", "loaded": SYNONYM}
+FACTS = {"cell": CELL, "examples": "e", "predictor": "p", "fields": "both", "loaded": SYNONYM, "seen": None}
 
 
 def key(**changes: object) -> str:
@@ -207,6 +208,9 @@ DEPENDS = {
     "fields": {"fields": "first"},
     "table": {"loaded": replace(SYNONYM, table=replace(TABLE, sha256="6" * 64))},
     "no table": {"loaded": replace(SYNONYM, table=None)},
+    "the clean cell": {"loaded": None},
+    "the clean cell, leakage known": {"loaded": None, "seen": "000"},
+    "the clean cell, leakage": {"loaded": None, "seen": "010"},
     "no library": {"loaded": replace(SYNONYM, perturbation=replace(PERTURBATIONS["synonym"], libraries=()))},
 }
 
@@ -260,9 +264,11 @@ def test_fingerprint_covers_the_readings(monkeypatch):
 def test_fingerprint_stays_what_it_was(monkeypatch):
     """The key of a known cell is a constant: another one would have every stored cell measured again."""
     monkeypatch.setattr(grid_module, "SCORING_VERSION", 1)
+    monkeypatch.setattr(grid_module, "version", lambda _: "1")
+    monkeypatch.setattr(grid_module, "manifest", lambda: {"readings.json": "1"})
     cell = Cell("rule", "tnews", "space", 0.05, 13)
     assert key(cell=cell, loaded=load("space")) == "51ed7dcf625a5733"
-    assert key(cell=Cell("rule", "tnews", CLEAN, 0.0, 0), loaded=None) == "f60ae2e34f58873c"
+    assert key(cell=Cell("rule", "tnews", CLEAN, 0.0, 0), loaded=None) == "4aa7da2710e0a204"
 
 
 @pytest.mark.parametrize(

@@ -41,13 +41,17 @@ DATA_OPTIONS = ("dataset", "data_dir", "text_column", "text_pair_column", "label
 @door
 def main(**o: Any) -> None:
     """Train on the training split; the best epoch is never chosen on the split that is reported."""
+    from crt.errors import lookup
     from crt.models import PredictOptions
+    from crt.perturbations import PERTURBATIONS
     from crt.records import TINY
     from crt.resources import resource_dir
     from crt.tasks import find_task
 
     if o["smoke"]:
         o |= {"data_dir": str(resource_dir() / "samples"), "model": TINY, "learning_rate": 1e-3}
+    for name in o["augment"]:
+        lookup("perturbation", name, PERTURBATIONS)  # before the model is loaded
     task = find_task(o["dataset"], text=o["text_column"], text_pair=o["text_pair_column"], label=o["label_column"])
     data = source(o)
     reach_hub([task], [o["model"]], data)

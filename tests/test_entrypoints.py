@@ -1,11 +1,14 @@
 """The commands as a user types them."""
 
+from itertools import count
+
 import pandas as pd
 import pytest
 from conftest import ROOT, SAMPLES, runner
 
+from crt.history import read_stored
 from crt.perturbations import PERTURBATIONS
-from entrypoints import baselines, evaluate, perturb, train
+from entrypoints import baselines, behaviour, detect, evaluate, perturb, train
 
 WRONG = [
     (["--dataset", "tnew"], "unknown data set 'tnew'; did you mean 'tnews'?"),
@@ -40,6 +43,17 @@ def test_bad_input_is_named(store, arguments, message):
     assert message in result.stderr
     assert "Traceback" not in result.output
     assert mlflow.search_runs(filter_string="attributes.status = 'FINISHED'").empty
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [(train, "--augment"), (behaviour, "--perturbations"), (detect, "--perturbations")]
+)
+def test_an_unknown_perturbation_is_refused_before_anything_is_loaded(monkeypatch, command, option):
+    """The commands that check no grid name the nearest perturbation too, and open no run."""
+    monkeypatch.setattr("crt.tracking.open_run", lambda *_: pytest.fail("a run was opened"))
+    result = runner().invoke(command.main, ["--dataset", "sample", option, "homofone"])
+    assert result.exit_code == 1, result.output
+    assert "unknown perturbation 'homofone'; did you mean 'homophone'?" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -79,15 +93,19 @@ def test_smoke(store, tmp_path, dataset):
 def test_a_shard_writes_what_it_holds(invoke, tmp_path):
     """Each of many shards, an empty one and one with the clean cell alone among them, writes its own cells or nothing."""
     arguments = ["--smoke", "--dataset", "tnews", "--perturbations", "space", "--seed", "13", "--max_samples", "5"]
-    rows = []
-    for number in range(1, 9):
+    invoke("evaluate", *arguments, "--no_figures")
+    cells = read_stored((), ()).cells.sort_values("prob")  # the clean one first
+    assert len(cells) == 4
+    dealt = ([int(key, 16) % of + 1 for key in cells["key"]] for of in count(5))
+    of, (alone, *others) = next((of, numbers) for of, numbers in zip(count(5), dealt) if numbers.count(numbers[0]) == 1)
+    for number in range(1, of + 1):
         folder = tmp_path / str(number)
-        result = invoke("evaluate", *arguments, "--shard", f"{number}/8", "--output_dir", folder)
-        assert f"show shard {number}/8 alone" in result.output
+        result = invoke("evaluate", *arguments, "--shard", f"{number}/{of}", "--output_dir", folder)
+        assert f"show shard {number}/{of} alone" in result.output
         table = folder / "robustness_results_multi.csv"
-        rows.append(len(pd.read_csv(table)) if table.is_file() else None)
-    assert sum(filter(None, rows)) == 3
-    assert None in rows
+        rows = len(pd.read_csv(table)) if table.is_file() else None
+        assert rows == (0 if number == alone else others.count(number) or None)
+        assert bool(list(folder.glob("*.svg"))) == (number in others)
 
 
 @pytest.mark.parametrize("dataset", ["chnsenticorp", "tnews", "ocnli"])

@@ -27,7 +27,7 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
         tracker: of the run of the grid.
         keys: of all cells of the grid.
         folder: made if it does not exist.
-        figures: draw them.
+        figures: draw them, if there is a perturbed cell.
     """
     cells = tracker.cells(keys)
     with staged(tracker, folder) as staging:
@@ -35,7 +35,7 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
         summary = summary_table(cells)
         summary.to_csv(staging / "robustness_summary_multi.csv", index=False, lineterminator="\n")
         _write_examples(cells, staging / "examples_multi.json")
-        if figures:
+        if figures and not summary.empty:  # a shard may hold the clean cell alone
             from crt.reporting.figures import write_figures
 
             write_figures(summary, staging, ".svg")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
-from crt.errors import DataError
+from crt.errors import DataError, is_full, no_room
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ def read_hub(repository: str, config: str | None, split: str, revision: str | No
     try:
         data = datasets.load_dataset(repository, config, split=split, revision=revision)
     except Exception as error:
+        if is_full(error):
+            raise no_room(error) from error
         cause = " ".join(str(error).split())[:200]
         raise DataError(
             f"{name}: cannot be loaded from the hub ({type(error).__name__}: {cause}); without the hub, give "

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import click
 
 from crt.catalogue import Task
-from crt.errors import CrtError, DataError
+from crt.errors import CrtError, DataError, is_full, no_room, without_password
 from crt.tasks import Source
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ OUTPUT = options(
 
 
 def door(command: Command) -> Command:
-    """Turn the errors of crt into a message on stderr and exit 1; anything else is a bug and keeps its traceback."""
+    """Turn the errors of crt, and a full disk, into a message on stderr and exit 1; anything else is a bug with a traceback."""
 
     @functools.wraps(command)
     def guarded(**values: Any) -> None:
@@ -173,9 +173,12 @@ def door(command: Command) -> Command:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         try:
             command(**values)
-        except CrtError as error:
+        except Exception as error:
+            if not isinstance(error, CrtError) and not is_full(error):
+                raise
             if _must_say_why():
-                click.echo(f"error: {error}", err=True)
+                said = error if isinstance(error, CrtError) else no_room(error)
+                click.echo(f"error: {without_password(str(said))}", err=True)
             sys.exit(1)
 
     return guarded

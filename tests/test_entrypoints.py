@@ -120,6 +120,20 @@ def test_smoke_trains(store, caplog, dataset):
     assert f"model models:/crt-{dataset}@best is version crt-{dataset}/1" in caplog.text
 
 
+@pytest.mark.parametrize("said", ["No space left on device", "No usable temporary directory found in ['/tmp']"])
+def test_no_room_for_temporary_files(store, monkeypatch, said):
+    """A full disk, wherever a command meets it, is an error that says what to do; another fault keeps its traceback."""
+    error = OSError(28, said)
+    monkeypatch.setattr("tempfile.TemporaryDirectory", lambda **_: (_ for _ in ()).throw(error))
+    arguments = ["--smoke", "--dataset", "tnews", "--max_length", "64"]
+    result = runner().invoke(train.main, arguments)
+    assert result.exit_code == 1
+    assert result.stderr.rstrip().endswith("and start again: what was stored before is kept")
+    assert f"error: a file cannot be written ([Errno 28] {said}); make room, or set TMPDIR to a folder" in result.stderr
+    error = OSError(5, "Input/output error")
+    assert runner().invoke(train.main, arguments).exception is error
+
+
 def test_own_data(store, tmp_path):
     """A folder of the user's own files trains and evaluates; its labels come from the training file."""
     folder = tmp_path / "mine"

@@ -26,7 +26,7 @@ from safetensors import SafetensorError
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.catalogue import Task
-from crt.errors import ModelError
+from crt.errors import CrtError, ModelError, is_full, no_room
 from crt.models import BASELINES, PredictOptions, is_folder, match_labels
 from crt.models.processes import gather, precision_of
 from crt.records import RULE, Input, Prediction
@@ -289,7 +289,9 @@ def _parts(spec: str) -> tuple[str, str]:
     return (str(weights), str(tokenizer)) if weights.is_dir() and tokenizer.is_dir() else (spec, spec)
 
 
-def _load_error(spec: str, part: str, error: Exception) -> ModelError:
+def _load_error(spec: str, part: str, error: Exception) -> CrtError:
+    if is_full(error):
+        return no_room(error)
     cause = " ".join(str(error).split())[:200]
     if is_folder(spec):
         files = ", ".join(sorted(file.name for file in Path(spec).iterdir())[:8]) or "nothing"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crt.catalogue import Task
-from crt.errors import TrackingError
+from crt.errors import TrackingError, is_full, remedy, without_password
 from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, train
@@ -127,10 +127,12 @@ def _register(
             value=value,
             digest=selection.digest(),
         )
-    except OSError as error:
+    except Exception as error:  # that of safetensors is no OSError
+        if not (isinstance(error, OSError) or is_full(error)):
+            raise
         raise TrackingError(
-            f"the trained model cannot be stored ({error}); make room and start again with resume=true: it need not be "
-            "trained again"
+            f"the trained model cannot be stored ({without_password(str(error))}); {remedy(error)} and start again with "
+            "resume=true: it need not be trained again"
         ) from error
     log.info("%s", message)
     return version

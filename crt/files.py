@@ -1,4 +1,7 @@
-"""Files that take their place whole: a reader never meets half a file, and what a killed writer left is cleared away."""
+"""Files that take their place whole: a reader never meets half a file, and what a killed writer left is cleared away.
+
+Also whether there is a file or folder of a name that may be anything: pathlib raises for one that is too long.
+"""
 
 import os
 import re
@@ -11,6 +14,21 @@ from crt.errors import CrtError, remedy
 
 _PARTIAL = re.compile(r"\..+\.\d+\.partial")
 """Names of files that are being written; the number is that of the process."""
+
+
+def exists(path: str | Path) -> bool:
+    """Return whether there is a file or folder of that name."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def is_file(path: str | Path) -> bool:
+    """Return whether there is a file of that name."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether there is a folder of that name."""
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 @contextmanager
@@ -72,7 +90,7 @@ def remove_leftovers(folder: Path) -> None:
         return
     import fcntl
 
-    for path in folder.iterdir() if folder.is_dir() else ():
+    for path in folder.iterdir() if is_folder(folder) else ():
         if _PARTIAL.fullmatch(path.name):
             with suppress(OSError), path.open("ab") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -125,12 +125,12 @@ def register(
     from mlflow.models import infer_signature
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=False)
     model.name_or_path = ""  # a hub id here would cost minutes of look-ups where there is no hub
     texts = {"text": ["文本"], "text_pair": ["文本"]} if len(task.fields) == 2 else {"text": ["文本"]}
     signature = infer_signature(pd.DataFrame(texts), pd.DataFrame({"label": [task.labels[0]], "score": [0.5]}))
     info = mlflow.transformers.log_model(
-        {"model": model, "tokenizer": AutoTokenizer.from_pretrained(folder)},
+        {"model": model, "tokenizer": AutoTokenizer.from_pretrained(folder, trust_remote_code=False)},
         task="text-classification",
         name=slug(name),
         signature=signature,

@@ -16,6 +16,7 @@ import click
 
 from crt.catalogue import Task
 from crt.errors import CrtError, DataError, is_full, no_room, without_password
+from crt.files import exists, is_folder
 from crt.tasks import Source
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ TEXT = Optional(click.STRING, "text")
 NUMBER = Optional(click.FLOAT, "number")
 WHOLE = Optional(click.INT, "integer")
 SHARD = Optional(Sharded(), "shard")
+SEED = click.IntRange(0, 2**32 - 1)
+"""Of numpy and scikit-learn; the perturbations take any."""
 
 
 def option(name: str, kind: click.ParamType | type, default: object, text: str) -> Callable[[Command], Command]:
@@ -213,7 +216,7 @@ def settings(values: dict[str, Any]) -> dict[str, Any]:
 def source(values: dict[str, Any]) -> Source:
     """Return where the published data sets are read from: the option, else $CRT_DATA_DIR, else the hub."""
     folder = values["data_dir"] or os.environ.get("CRT_DATA_DIR") or None
-    if folder and not Path(folder).is_dir():
+    if folder and not is_folder(folder):
         raise DataError(f"data_dir {folder}: no such folder")
     return Source(Path(folder) if folder else None, values["revision"])
 
@@ -236,7 +239,7 @@ def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> N
 
 
 def _on_hub(spec: str) -> bool:
-    return spec not in ("", "rule", "tiny") and ":" not in spec and not Path(spec).exists()
+    return spec not in ("", "rule", "tiny") and ":" not in spec and not exists(spec)
 
 
 @contextmanager

@@ -29,6 +29,10 @@ WRONG = [
     (["--smoke", "--model", "/"], "no usable weights"),
     (["--smoke", "--model", "models:/crt-x@best"], "the registry has no model at all"),
     (["--smoke", "--model", "tiny"], "'tiny' has random weights"),
+    (["--dataset", "x" * 300], "unknown data set 'xxx"),
+    (["--table", f"homophone:{'x' * 300}"], "xxx: no such file (in table=homophone:xxx"),
+    (["--data_dir", "x" * 300], "xxx: no such folder"),
+    (["--smoke", "--model", "x" * 300], "no such folder, and the hub gives no weights"),
     (["--smoke", "--output_dir", "/proc/nowhere"], "output_dir /proc/nowhere cannot be written to"),
 ]
 
@@ -76,6 +80,13 @@ def test_wrong_types_are_usage_errors(arguments, message):
     """What is no value of its type is click's exit 2, before anything is imported."""
     result = runner().invoke(evaluate.main, arguments)
     assert (result.exit_code, message in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize(("command", "option"), [(train, "--seed"), (detect, "--seed"), (baselines, "--train_seeds")])
+def test_a_seed_that_numpy_does_not_take_is_a_usage_error(command, option):
+    """The seed of a training is bounded, wherever it is given."""
+    result = runner().invoke(command.main, [option, "5000000000"])
+    assert (result.exit_code, "5000000000 is not in the range 0<=x<=4294967295" in result.output) == (2, True)
 
 
 @pytest.mark.parametrize("dataset", ["chsenticorp", "tnews", "ocnli", "sample"])

@@ -7,7 +7,8 @@ import numpy as np
 
 from crt.catalogue import Task
 from crt.errors import without_password
-from crt.models import Predictor, is_folder, predict_all
+from crt.files import is_folder
+from crt.models import Predictor, predict_all
 from crt.models.processes import share
 from crt.records import Input, Prediction, ResolvedModel
 

@@ -113,6 +113,7 @@ def _register(
     from crt import registry
 
     assert tracker is not None
+    assert checkpoint.folder is not None
     value = checkpoint.epoch.selection[options.selection_metric]
     alias = checkpoint_alias(checkpoint.base_model, options.seed)
     tracker.log_metrics({f"best_{name}": score for name, score in checkpoint.epoch.selection.items()})

@@ -174,7 +174,7 @@ def unknown_characters(tokenizer: Path) -> Callable[[Iterable[str]], float | Non
     if tokenizer.is_dir():
         from transformers import AutoTokenizer
 
-        loaded = AutoTokenizer.from_pretrained(tokenizer)
+        loaded = AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False)
 
         @cache
         def is_unknown(char: str) -> bool:

@@ -105,7 +105,9 @@ def by_trainer(task: Task, examples: Split, spec: str, batch: int, order: str, f
         report_to="none", disable_tqdm=True, use_cpu=not torch.cuda.is_available(),
         dataloader_pin_memory=torch.cuda.is_available(),
     )  # fmt: skip
-    model = AutoModelForSequenceClassification.from_pretrained(spec, num_labels=len(task.labels))
+    model = AutoModelForSequenceClassification.from_pretrained(
+        spec, num_labels=len(task.labels), trust_remote_code=False
+    )
     collator = DataCollatorWithPadding(tokenizer, pad_to_multiple_of=WIDTH)
     clock = Clock()
     trainer = Trainer(model, settings, data_collator=collator, train_dataset=rows, callbacks=[clock])

@@ -110,7 +110,7 @@ class Measured:
 @contextmanager
 def counted(spec: str, *, training: bool) -> Iterator[Measured]:
     """Count what goes through models of the class of a checkpoint, while they train or while they predict, whoever calls them."""
-    config = transformers.AutoConfig.from_pretrained(spec)
+    config = transformers.AutoConfig.from_pretrained(spec, trust_remote_code=False)
     kind = transformers.AutoModelForSequenceClassification._model_mapping[type(config)]  # noqa: SLF001
     measured, forward, tokens = Measured(), kind.forward, []
 

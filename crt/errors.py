@@ -11,11 +11,15 @@ CrtError
 A message says what is wrong, where, what would be right and what to do. Entry points print it and exit with 1.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
 T = TypeVar("T")
+
+_FULL = ("No space left on device", "Disk quota exceeded", "No usable temporary directory", "database or disk is full")
+"""How the system, tempfile and SQLite say that there is no room."""
 
 
 class CrtError(Exception):
@@ -71,3 +75,27 @@ def lookup(kind: str, name: str, known: Mapping[str, T]) -> T:
     if name not in known:
         raise UnknownName(unknown(kind, name, known))
     return known[name]
+
+
+def is_full(error: BaseException) -> bool:
+    """Tell whether the cause of an error is that a disk is full; it is read from the text, which survives being wrapped."""
+    return any(text in str(error) for text in _FULL)
+
+
+def remedy(error: BaseException) -> str:
+    """Return what to do before something is tried again that could not be written."""
+    return "make room" if is_full(error) else "put that right"
+
+
+def no_room(error: BaseException) -> CrtError:
+    """Return what to say of a full disk where nothing more is known about what was to be written."""
+    cause = " ".join(str(error).split())[:300]
+    return CrtError(
+        f"a file cannot be written ({cause}); make room, or set TMPDIR to a folder that has it if it is a temporary file, "
+        "and start again: what was stored before is kept"
+    )
+
+
+def without_password(text: str) -> str:
+    """Return an address, or a text that holds some, as it may be shown and stored."""
+    return re.sub(r"(://[^:/@\s]*):[^@/\s]+@", r"\1:***@", text)

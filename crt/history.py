@@ -13,10 +13,10 @@ import mlflow
 import pandas as pd
 from mlflow.exceptions import MlflowException
 
-from crt.errors import CrtError, TrackingError
+from crt.errors import CrtError, TrackingError, is_full, no_room, without_password
 from crt.records import Cell
 from crt.scoring.slices import CLUSTER
-from crt.store import MOVED, first_contact, store_error, without_password
+from crt.store import MOVED, first_contact, store_error
 
 KIND, KEY = "crt.kind", "crt.cell_key"
 PAGE = 5000
@@ -135,7 +135,9 @@ def _artifact(artifacts: str, name: str) -> str:
             path = mlflow.artifacts.download_artifacts(artifact_uri=f"{artifacts}/{name}", dst_path=folder)
             return Path(path).read_text(encoding="utf-8", errors="surrogatepass")
     except (MlflowException, OSError) as error:
-        cause = " ".join(str(error).split())
+        if is_full(error):
+            raise no_room(error) from error
+        cause = without_password(" ".join(str(error).split()))
         raise TrackingError(
             f"{name} is not in {without_password(artifacts)}, where the store says it is ({cause}); {MOVED}"
             "measure again with force=true"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
-from crt.errors import DataError
+from crt.errors import DataError, is_full, no_room
+from crt.files import is_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ def read_rows(path: Path, suffix: str | None = None) -> list[Row]:
     reader = READERS.get((suffix or path.suffix).lower())
     if reader is None:
         raise DataError(f"{path}: cannot tell the format of '{path.suffix}'; known: {', '.join(READERS)}")
-    if not path.is_file():
+    if not is_file(path):
         raise DataError(f"{path}: no such file")
     rows = list(reader(path))
     if not rows:
@@ -52,6 +53,8 @@ def read_hub(repository: str, config: str | None, split: str, revision: str | No
     try:
         data = datasets.load_dataset(repository, config, split=split, revision=revision)
     except Exception as error:
+        if is_full(error):
+            raise no_room(error) from error
         cause = " ".join(str(error).split())[:200]
         raise DataError(
             f"{name}: cannot be loaded from the hub ({type(error).__name__}: {cause}); without the hub, give "
@@ -71,7 +74,10 @@ def read_hub(repository: str, config: str | None, split: str, revision: str | No
 
 
 def _text(path: Path) -> str:
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -99,7 +105,7 @@ def _json_lines(path: Path) -> Iterable[Row]:
     for where, line in _lines(path):
         try:
             values = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # also for a number of many digits, and for lists in lists
             raise DataError(f"{where}: not JSON ({error})") from error
         if not isinstance(values, dict):
             raise DataError(f"{where}: expected a JSON object, found {type(values).__name__}")

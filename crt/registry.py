@@ -1,10 +1,13 @@
 """MLflow as a registry of checkpoints: which versions there are, and which is the best."""
 
 import logging
+import tempfile
 from collections.abc import Callable, Mapping
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version as installed
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import mlflow
 import pandas as pd
@@ -12,9 +15,9 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
 from crt.catalogue import Task
-from crt.errors import TrackingError
+from crt.errors import TrackingError, is_full, no_room, without_password
 from crt.records import TINY
-from crt.store import MOVED, without_password
+from crt.store import MOVED
 from crt.tasks import slug
 
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
@@ -48,6 +51,7 @@ def resolve(spec: str) -> tuple[str, str]:
     The version is looked up once: an alias may move while an experiment runs.
 
     Raises:
+        CrtError: there is no room for its files.
         TrackingError: there is no such model, or its files are not there; the message says what there is, or what to do.
     """
     client = mlflow.MlflowClient()
@@ -63,14 +67,29 @@ def resolve(spec: str) -> tuple[str, str]:
     except MlflowException as error:
         raise TrackingError(f"model {spec} cannot be had: {_registry_hint(client, reference)} ({error})") from error
     try:
-        folder = Path(mlflow.artifacts.download_artifacts(f"models:/{name}/{version}"))
+        folder = _fetched(f"models:/{name}/{version}", place)
     except (MlflowException, OSError) as error:
-        cause = " ".join(str(error).split())
+        if is_full(error):
+            raise no_room(error) from error
+        cause = without_password(" ".join(str(error).split()))
         raise TrackingError(
             f"the files of model {spec}, version {version}, cannot be read from {place}, where the store says they are "
             f"({cause}); {MOVED}train it again"
         ) from error
-    return str(folder), f"{name}/{version}"
+    return folder, f"{name}/{version}"
+
+
+def _fetched(uri: str, place: str) -> str:
+    """Return the folder of a model: the one of the store where that is on this machine, else a copy, deleted at exit."""
+    if len(urlsplit(place).scheme) < 2 or place.startswith("file:"):  # one letter: the drive of a Windows path
+        return str(mlflow.artifacts.download_artifacts(uri))
+    return str(mlflow.artifacts.download_artifacts(uri, dst_path=tempfile.mkdtemp(dir=_downloads().name)))
+
+
+@cache
+def _downloads() -> tempfile.TemporaryDirectory[str]:
+    """Return the folder that this process downloads to; it ends with the process."""
+    return tempfile.TemporaryDirectory(prefix="crt-models-")
 
 
 def register(
@@ -106,12 +125,12 @@ def register(
     from mlflow.models import infer_signature
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=False)
     model.name_or_path = ""  # a hub id here would cost minutes of look-ups where there is no hub
     texts = {"text": ["文本"], "text_pair": ["文本"]} if len(task.fields) == 2 else {"text": ["文本"]}
     signature = infer_signature(pd.DataFrame(texts), pd.DataFrame({"label": [task.labels[0]], "score": [0.5]}))
     info = mlflow.transformers.log_model(
-        {"model": model, "tokenizer": AutoTokenizer.from_pretrained(folder)},
+        {"model": model, "tokenizer": AutoTokenizer.from_pretrained(folder, trust_remote_code=False)},
         task="text-classification",
         name=slug(name),
         signature=signature,

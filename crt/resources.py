@@ -60,7 +60,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
     except OSError as error:
         raise ResourceError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also for a number of many digits, and for lists in lists
         raise ResourceError(f"{path}: not UTF-8 JSON ({error})") from error
     if not isinstance(value, dict):
         raise ResourceError(f"{path}: expected a JSON object, found {type(value).__name__}")

@@ -8,7 +8,6 @@ of one host that meet a fresh database go in one after the other.
 import logging
 import os
 import platform
-import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,9 +18,10 @@ from typing import Any
 
 import mlflow
 from mlflow.exceptions import MlflowException
+from requests import RequestException
 from sqlalchemy import Engine, event
 
-from crt.errors import TrackingError
+from crt.errors import CrtError, TrackingError, is_full, no_room, without_password
 
 log = logging.getLogger(__name__)
 
@@ -77,12 +77,25 @@ def twice(call: Callable[[], object]) -> None:
     """Do something in the store, and do it once more if that fails.
 
     MLflow's client repeats a request that got no answer, but not one whose answer broke off half way.
+
+    Raises:
+        MlflowException: it failed twice.
     """
     try:
-        call()
+        _once(call)
     except MlflowException as error:
-        log.warning("the tracking store failed (%s): trying once more", " ".join(error.message.split())[:200])
+        log.warning(
+            "the tracking store failed (%s): trying once more",
+            without_password(" ".join(error.message.split())[:200]),
+        )
+        _once(call)
+
+
+def _once(call: Callable[[], object]) -> None:
+    try:
         call()
+    except RequestException as error:  # an OSError: a server that refuses a file would pass for a full disk
+        raise MlflowException(str(error)) from error
 
 
 def process_tags() -> dict[str, str]:
@@ -106,18 +119,17 @@ def close_dead(client: mlflow.MlflowClient, runs: list[Any]) -> int:
     return closed
 
 
-def store_error(error: Exception) -> TrackingError:
+def store_error(error: Exception) -> CrtError:
     """Return what to say of a store that cannot be used at all."""
+    if is_full(error):
+        return no_room(error)
     cause = " ".join(str(error).split())[:300]
     return TrackingError(
-        f"the tracking store {without_password(mlflow.get_tracking_uri())} cannot be used ({type(error).__name__}: {cause}); "
-        "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
+        without_password(
+            f"the tracking store {mlflow.get_tracking_uri()} cannot be used ({type(error).__name__}: {cause}); "
+            "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
+        )
     )
-
-
-def without_password(uri: str) -> str:
-    """Return the address of a store as it may be shown."""
-    return re.sub(r"(://[^:/@]+):[^@/]+@", r"\1:***@", uri)
 
 
 def _space() -> str:

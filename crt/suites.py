@@ -170,7 +170,7 @@ def _faults_of_scores(case: Case, labels: Sequence[str], *, scored: bool) -> Ite
 def _json_suite(path: Path) -> Suite:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: is no JSON suite ({error})") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or not isinstance(data.get("cases"), list):
         raise DataError(f"{path}: needs `schema`: {SCHEMA}, `version` and a list `cases`")

@@ -8,6 +8,7 @@ from pathlib import Path
 from crt import randomness
 from crt.catalogue import ALIASES, EMPTY, TASKS, Task
 from crt.errors import DataError, UnknownName, unknown
+from crt.files import exists
 from crt.reading import READERS, Row, read_hub, read_rows
 from crt.records import Example, Input
 from crt.resources import rows_digest
@@ -77,7 +78,7 @@ def find_task(name: str, *, text: str = "text", text_pair: str | None = None, la
     if known in TASKS:
         return TASKS[known]
     path = Path(name)
-    if not path.exists():
+    if not exists(path):
         raise UnknownName(f"{unknown('data set', name, TASKS)}, or the path of your own file or folder")
     own = path.resolve().stem if path.is_file() else path.resolve().name
     if own in TASKS or own in ALIASES:

@@ -23,13 +23,14 @@ import pandas as pd
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking.context.registry import resolve_tags
+from requests import RequestException
 
 from crt import registry
 from crt.catalogue import Task
-from crt.errors import TrackingError
+from crt.errors import TrackingError, remedy, without_password
 from crt.history import EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
-from crt.store import HOST, close_dead, first_contact, process_tags, store_error, twice, without_password
+from crt.store import HOST, close_dead, first_contact, process_tags, store_error, twice
 from crt.studies.grid import cell_params, cell_title
 
 log = logging.getLogger(__name__)
@@ -57,7 +58,9 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
         with first_contact():
             if run_id is None and "MLFLOW_EXPERIMENT_ID" not in os.environ:
                 mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default")
-            run = mlflow.start_run(run_name=None if run_id else name, tags={KIND: kind, **_host_tags()})
+            run = mlflow.start_run(
+                run_name=None if run_id else without_password(name), tags={KIND: kind, **_host_tags()}
+            )
     except Exception as error:  # the stores raise whatever their drivers raise
         raise store_error(error) from error
     tracker = MlflowTracker(run.info.run_id, run.info.experiment_id)
@@ -71,11 +74,11 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
             if left:
                 log.info("%d runs of processes that died are closed as KILLED", left)
             if run_id:
-                mlflow.set_tag("mlflow.runName", name)
+                mlflow.set_tag("mlflow.runName", without_password(name))
             tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
             yield tracker
     except MlflowException as error:
-        raise TrackingError(f"the tracking store refused: {error.message}") from error
+        raise TrackingError(f"the tracking store refused: {without_password(error.message)}") from error
 
 
 @contextmanager
@@ -133,9 +136,9 @@ class MlflowTracker:
         except BaseException as error:
             with suppress(MlflowException):  # if the store is away, the next command closes the run
                 self.client.set_terminated(run_id, "FAILED")
-            if isinstance(error, OSError):
+            if isinstance(error, OSError) and not isinstance(error, RequestException):
                 raise TrackingError(
-                    f"the files of {name} cannot be stored ({error}); make room and start again: finished cells are kept"
+                    f"the files of {name} cannot be stored ({error}); {remedy(error)} and start again: finished cells are kept"
                 ) from error
             raise
         self.client.set_terminated(run_id, "FINISHED")
@@ -202,7 +205,7 @@ class MlflowTracker:
     def log_params(self, params: Mapping[str, object]) -> None:
         """Log params of the run; a value that was logged before stays."""
         present = self.client.get_run(self.run_id).data.params
-        rows = [Param(key, str(value)) for key, value in params.items() if key not in present]
+        rows = [Param(key, without_password(str(value))) for key, value in params.items() if key not in present]
         twice(partial(self.client.log_batch, self.run_id, params=rows))
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
@@ -225,7 +228,7 @@ class MlflowTracker:
 
     def log_folder(self, folder: Path) -> None:
         """Log every file of a folder as an artifact of the run."""
-        self.client.log_artifacts(self.run_id, str(folder))
+        twice(partial(self.client.log_artifacts, self.run_id, str(folder)))
 
     def log_note(self, markdown: str) -> None:
         """Show a text on the page of the run."""

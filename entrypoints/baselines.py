@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from entrypoints.door import Listed, door, option
+from entrypoints.door import SEED, Listed, door, option
 
 
 @click.command()
@@ -29,6 +29,8 @@ def main(**o: Any) -> None:
     from crt.studies.grid import Grid
 
     Grid(models=o["models"], datasets=o["datasets"], seeds=o["train_seeds"])  # names every fault of the lists
+    for seed in o["train_seeds"]:
+        SEED.convert(seed, None, click.get_current_context())
     jobs = baselines.plan(
         o["datasets"],
         o["models"],

@@ -10,6 +10,7 @@ from entrypoints.door import (
     DATA,
     OUTPUT,
     PREDICT,
+    SEED,
     TEXT,
     Listed,
     Optional,
@@ -33,7 +34,7 @@ ATTACKS = (
 @option("model", TEXT, "", "The victim: rule, a folder, a hub id, models:/…; default: the registered best.")
 @option("perturbations", Listed(), ATTACKS, "The attacks.")
 @option("prob", click.FloatRange(0, 1), 0.15, "Share of the sites that an attack edits.")
-@option("seed", click.IntRange(min=0), 13, "Of the attacks, the parts and the detectors.")
+@option("seed", SEED, 13, "Of the attacks, the parts and the detectors.")
 @option("max_samples", COUNT, "", "At most so many source texts.")
 @option("successful", bool, "false", "Only attacks that turn a right answer of the victim into a wrong one.")
 @option("attacks", Optional(click.Path(path_type=Path), "path"), "", "A file in TCAB's columns, in place of all above.")

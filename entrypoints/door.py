@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import click
 
 from crt.catalogue import Task
-from crt.errors import CrtError, DataError
+from crt.errors import CrtError, DataError, is_full, no_room, without_password
+from crt.files import exists, is_folder
 from crt.tasks import Source
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ TEXT = Optional(click.STRING, "text")
 NUMBER = Optional(click.FLOAT, "number")
 WHOLE = Optional(click.INT, "integer")
 SHARD = Optional(Sharded(), "shard")
+SEED = click.IntRange(0, 2**32 - 1)
+"""Of numpy and scikit-learn; the perturbations take any."""
 
 
 def option(name: str, kind: click.ParamType | type, default: object, text: str) -> Callable[[Command], Command]:
@@ -163,7 +166,7 @@ OUTPUT = options(
 
 
 def door(command: Command) -> Command:
-    """Turn the errors of crt into a message on stderr and exit 1; anything else is a bug and keeps its traceback."""
+    """Turn the errors of crt, and a full disk, into a message on stderr and exit 1; anything else is a bug with a traceback."""
 
     @functools.wraps(command)
     def guarded(**values: Any) -> None:
@@ -173,9 +176,12 @@ def door(command: Command) -> Command:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         try:
             command(**values)
-        except CrtError as error:
+        except Exception as error:
+            if not isinstance(error, CrtError) and not is_full(error):
+                raise
             if _must_say_why():
-                click.echo(f"error: {error}", err=True)
+                said = error if isinstance(error, CrtError) else no_room(error)
+                click.echo(f"error: {without_password(str(said))}", err=True)
             sys.exit(1)
 
     return guarded
@@ -210,7 +216,7 @@ def settings(values: dict[str, Any]) -> dict[str, Any]:
 def source(values: dict[str, Any]) -> Source:
     """Return where the published data sets are read from: the option, else $CRT_DATA_DIR, else the hub."""
     folder = values["data_dir"] or os.environ.get("CRT_DATA_DIR") or None
-    if folder and not Path(folder).is_dir():
+    if folder and not is_folder(folder):
         raise DataError(f"data_dir {folder}: no such folder")
     return Source(Path(folder) if folder else None, values["revision"])
 
@@ -233,7 +239,7 @@ def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> N
 
 
 def _on_hub(spec: str) -> bool:
-    return spec not in ("", "rule", "tiny") and ":" not in spec and not Path(spec).exists()
+    return spec not in ("", "rule", "tiny") and ":" not in spec and not exists(spec)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from entrypoints.door import COUNT, DATA, PREDICT, Listed, door, option, reach_hub, settings, source, tracked
+from entrypoints.door import COUNT, DATA, PREDICT, SEED, Listed, door, option, reach_hub, settings, source, tracked
 
 RECIPE = (
     "num_train_epochs", "train_batch_size", "gradient_accumulation_steps", "learning_rate", "weight_decay", "warmup_ratio",
@@ -26,7 +26,7 @@ DATA_OPTIONS = ("dataset", "data_dir", "text_column", "text_pair_column", "label
 @option("weight_decay", click.FloatRange(min=0), 0.01, "Not applied to biases and layer norms.")
 @option("warmup_ratio", click.FloatRange(0, 1), 0.1, "Share of the steps over which the learning rate rises.")
 @option("max_grad_norm", click.FloatRange(min=0, min_open=True), 1.0, "Gradients are clipped to this norm.")
-@option("seed", click.IntRange(min=0), 42, "Training seed.")
+@option("seed", SEED, 42, "Training seed.")
 @option("selection_metric", click.Choice(["accuracy", "macro_f1"]), "accuracy", "What the best epoch is chosen by.")
 @option("augment", Listed(), "", "Perturbations of training examples, drawn anew each epoch, like homophone,ime.")
 @option("augment_prob", click.FloatRange(0, 1), 0.15, "Share of the sites that these edit.")
@@ -41,13 +41,17 @@ DATA_OPTIONS = ("dataset", "data_dir", "text_column", "text_pair_column", "label
 @door
 def main(**o: Any) -> None:
     """Train on the training split; the best epoch is never chosen on the split that is reported."""
+    from crt.errors import lookup
     from crt.models import PredictOptions
+    from crt.perturbations import PERTURBATIONS
     from crt.records import TINY
     from crt.resources import resource_dir
     from crt.tasks import find_task
 
     if o["smoke"]:
         o |= {"data_dir": str(resource_dir() / "samples"), "model": TINY, "learning_rate": 1e-3}
+    for name in o["augment"]:
+        lookup("perturbation", name, PERTURBATIONS)  # before the model is loaded
     task = find_task(o["dataset"], text=o["text_column"], text_pair=o["text_pair_column"], label=o["label_column"])
     data = source(o)
     reach_hub([task], [o["model"]], data)

@@ -31,7 +31,7 @@ class Layer(NamedTuple):
 VALUES = "numpy pandas opencc jieba rjieba rapidfuzz scipy"
 LAYERS = {
     "root": Layer(("crt",), ""),
-    "ground": Layer(("crt.errors", "crt.randomness", "crt.records"), "ground", "numpy"),
+    "ground": Layer(("crt.errors", "crt.files", "crt.randomness", "crt.records"), "ground", "numpy"),
     "reading": Layer(
         ("crt.catalogue", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
         "ground reading",
@@ -61,7 +61,7 @@ LAYERS = {
     "tracking": Layer(
         ("crt.history", "crt.registry", "crt.store", "crt.tracking"),
         "ground reading values tracking",
-        "mlflow pandas sqlalchemy",
+        "mlflow pandas requests sqlalchemy",
         "transformers",
     ),
     "figures": Layer(

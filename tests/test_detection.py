@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import runner
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
@@ -16,6 +17,7 @@ from crt.perturbations import load
 from crt.records import Example, Prediction
 from crt.scoring.metrics import balanced_accuracy, recalls
 from crt.studies.detection import Verdict, _successful
+from entrypoints import detect
 
 
 def texts(sources, attacks=("a", "b")):
@@ -216,6 +218,22 @@ def test_the_command(invoke, tmp_path):
     assert run.data.params["cfg.prob"] == "0.15"
     confusion = pd.read_csv(out / "confusion_labelling_features.csv", index_col=0)
     assert list(confusion.columns) == ["clean", "space", "martian", "traditional"]
+
+
+@pytest.mark.parametrize(
+    ("successful", "message"),
+    [
+        ("false", "no attack changes a text at prob 0"),
+        ("true", "no attack turns a right answer of rule into a wrong one"),
+    ],
+)
+def test_texts_that_nothing_was_done_to(store, successful, message):
+    """Without a single attack there is nothing to detect, and the message says why."""
+    arguments = ["--dataset", "sample", "--model", "rule", "--prob", "0", "--successful", successful]
+    result = runner().invoke(detect.main, [*arguments, "--perturbations", "space"])
+    assert result.exit_code == 1, result.output
+    assert f"error: sample: {message}" in result.stderr
+    assert result.stderr.rstrip().endswith("at prob 0; raise it, or name other perturbations")
 
 
 def test_successful_attacks_turn_a_right_answer_into_a_wrong_one():

@@ -1,11 +1,14 @@
 """The commands as a user types them."""
 
+from itertools import count
+
 import pandas as pd
 import pytest
 from conftest import ROOT, SAMPLES, runner
 
+from crt.history import read_stored
 from crt.perturbations import PERTURBATIONS
-from entrypoints import baselines, evaluate, perturb, train
+from entrypoints import baselines, behaviour, detect, evaluate, perturb, train
 
 WRONG = [
     (["--dataset", "tnew"], "unknown data set 'tnew'; did you mean 'tnews'?"),
@@ -26,6 +29,10 @@ WRONG = [
     (["--smoke", "--model", "/"], "no usable weights"),
     (["--smoke", "--model", "models:/crt-x@best"], "the registry has no model at all"),
     (["--smoke", "--model", "tiny"], "'tiny' has random weights"),
+    (["--dataset", "x" * 300], "unknown data set 'xxx"),
+    (["--table", f"homophone:{'x' * 300}"], "xxx: no such file (in table=homophone:xxx"),
+    (["--data_dir", "x" * 300], "xxx: no such folder"),
+    (["--smoke", "--model", "x" * 300], "no such folder, and the hub gives no weights"),
     (["--smoke", "--output_dir", "/proc/nowhere"], "output_dir /proc/nowhere cannot be written to"),
 ]
 
@@ -40,6 +47,17 @@ def test_bad_input_is_named(store, arguments, message):
     assert message in result.stderr
     assert "Traceback" not in result.output
     assert mlflow.search_runs(filter_string="attributes.status = 'FINISHED'").empty
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [(train, "--augment"), (behaviour, "--perturbations"), (detect, "--perturbations")]
+)
+def test_an_unknown_perturbation_is_refused_before_anything_is_loaded(monkeypatch, command, option):
+    """The commands that check no grid name the nearest perturbation too, and open no run."""
+    monkeypatch.setattr("crt.tracking.open_run", lambda *_: pytest.fail("a run was opened"))
+    result = runner().invoke(command.main, ["--dataset", "sample", option, "homofone"])
+    assert result.exit_code == 1, result.output
+    assert "unknown perturbation 'homofone'; did you mean 'homophone'?" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -64,6 +82,13 @@ def test_wrong_types_are_usage_errors(arguments, message):
     assert (result.exit_code, message in result.output) == (2, True), result.output
 
 
+@pytest.mark.parametrize(("command", "option"), [(train, "--seed"), (detect, "--seed"), (baselines, "--train_seeds")])
+def test_a_seed_that_numpy_does_not_take_is_a_usage_error(command, option):
+    """The seed of a training is bounded, wherever it is given."""
+    result = runner().invoke(command.main, [option, "5000000000"])
+    assert (result.exit_code, "5000000000 is not in the range 0<=x<=4294967295" in result.output) == (2, True)
+
+
 @pytest.mark.parametrize("dataset", ["chsenticorp", "tnews", "ocnli", "sample"])
 def test_smoke(store, tmp_path, dataset):
     """--smoke runs the whole path on the shipped rows of every task, without a model or a network."""
@@ -79,15 +104,19 @@ def test_smoke(store, tmp_path, dataset):
 def test_a_shard_writes_what_it_holds(invoke, tmp_path):
     """Each of many shards, an empty one and one with the clean cell alone among them, writes its own cells or nothing."""
     arguments = ["--smoke", "--dataset", "tnews", "--perturbations", "space", "--seed", "13", "--max_samples", "5"]
-    rows = []
-    for number in range(1, 9):
+    invoke("evaluate", *arguments, "--no_figures")
+    cells = read_stored((), ()).cells.sort_values("prob")  # the clean one first
+    assert len(cells) == 4
+    dealt = ([int(key, 16) % of + 1 for key in cells["key"]] for of in count(5))
+    of, (alone, *others) = next((of, numbers) for of, numbers in zip(count(5), dealt) if numbers.count(numbers[0]) == 1)
+    for number in range(1, of + 1):
         folder = tmp_path / str(number)
-        result = invoke("evaluate", *arguments, "--shard", f"{number}/8", "--output_dir", folder)
-        assert f"show shard {number}/8 alone" in result.output
+        result = invoke("evaluate", *arguments, "--shard", f"{number}/{of}", "--output_dir", folder)
+        assert f"show shard {number}/{of} alone" in result.output
         table = folder / "robustness_results_multi.csv"
-        rows.append(len(pd.read_csv(table)) if table.is_file() else None)
-    assert sum(filter(None, rows)) == 3
-    assert None in rows
+        rows = len(pd.read_csv(table)) if table.is_file() else None
+        assert rows == (0 if number == alone else others.count(number) or None)
+        assert bool(list(folder.glob("*.svg"))) == (number in others)
 
 
 @pytest.mark.parametrize("dataset", ["chnsenticorp", "tnews", "ocnli"])
@@ -100,6 +129,20 @@ def test_smoke_trains(store, caplog, dataset):
     result = runner().invoke(evaluate.main, [*arguments, "--prob", "0.3", "--seed", "13"])
     assert result.exit_code == 0, result.output
     assert f"model models:/crt-{dataset}@best is version crt-{dataset}/1" in caplog.text
+
+
+@pytest.mark.parametrize("said", ["No space left on device", "No usable temporary directory found in ['/tmp']"])
+def test_no_room_for_temporary_files(store, monkeypatch, said):
+    """A full disk, wherever a command meets it, is an error that says what to do; another fault keeps its traceback."""
+    error = OSError(28, said)
+    monkeypatch.setattr("tempfile.TemporaryDirectory", lambda **_: (_ for _ in ()).throw(error))
+    arguments = ["--smoke", "--dataset", "tnews", "--max_length", "64"]
+    result = runner().invoke(train.main, arguments)
+    assert result.exit_code == 1
+    assert result.stderr.rstrip().endswith("and start again: what was stored before is kept")
+    assert f"error: a file cannot be written ([Errno 28] {said}); make room, or set TMPDIR to a folder" in result.stderr
+    error = OSError(5, "Input/output error")
+    assert runner().invoke(train.main, arguments).exception is error
 
 
 def test_own_data(store, tmp_path):

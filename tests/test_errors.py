@@ -3,7 +3,16 @@
 import pytest
 
 from crt import errors
-from crt.errors import CrtError, GridError, UnknownName, lookup, unknown
+from crt.errors import (
+    CrtError,
+    GridError,
+    UnknownName,
+    is_full,
+    lookup,
+    remedy,
+    unknown,
+    without_password,
+)
 
 TREE = ("UnknownName", "GridError", "ResourceError", "DataError", "ModelError", "TrackingError")
 
@@ -58,3 +67,36 @@ def test_a_grid_error_lists_all_faults(faults, message):
     error = GridError(faults)
     assert str(error) == message
     assert error.faults == tuple(faults)
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (OSError(28, "No space left on device"), True),
+        (OSError(122, "Disk quota exceeded"), True),
+        (RuntimeError('IoError(Os { code: 28, message: "No space left on device" })'), True),
+        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), True),
+        (RuntimeError("(sqlite3.OperationalError) database or disk is full"), True),
+        (OSError(13, "Permission denied"), False),
+        (ValueError("full"), False),
+    ],
+)
+def test_a_full_disk_is_known_whoever_reports_it(error, full):
+    """The system, tempfile, SQLite, and libraries that keep only the text."""
+    assert is_full(error) == full
+    assert remedy(error) == ("make room" if full else "put that right")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("zeroshot:https://user:pa:ss@host/v1#M", "zeroshot:https://user:***@host/v1#M"),
+        ("postgresql+psycopg2://u:p@h/d and http://:q@h", "postgresql+psycopg2://u:***@h/d and http://:***@h"),
+        ("http://host:5000/a@b", "http://host:5000/a@b"),
+        ("models:/crt-tnews@best", "models:/crt-tnews@best"),
+        ("see http://h:80 or a@b", "see http://h:80 or a@b"),
+    ],
+)
+def test_a_password_is_not_shown(text, shown):
+    """Wherever an address stands in a text, its password is hidden, and nothing else."""
+    assert without_password(text) == shown

@@ -106,6 +106,8 @@ def test_an_empty_file_is_refused(suffix, content, tmp_path):
         ("a.tsv", "text\tlabel\ttext\n好\t1\t差\n", "a.tsv, line 1: column 'text' stands there twice"),
         ("a.csv", "text,label,text\n好,1,差\n", "a.csv, line 1: column 'text' stands there twice"),
         ("a.jsonl", '{"text": "好"}\n{"text": \n', "a.jsonl, line 2: not JSON"),
+        ("a.jsonl", '{"text": "好"}\n' + "[" * 100_000, "a.jsonl, line 2: not JSON"),
+        ("a.jsonl", '{"label": ' + "1" * 5000 + "}", "a.jsonl, line 1: not JSON"),
         ("a.json", '[{"text": "好"}]', "a.json, line 1: expected a JSON object, found list"),
         ("a.json", '\n"好"', "a.json, line 2: expected a JSON object, found str"),
         ("a.parquet", "", "a.parquet: not a readable Parquet file"),
@@ -125,7 +127,17 @@ def test_a_wrong_encoding_is_answered_with_what_to_do(tmp_path):
         read(tmp_path, "a.csv", "label,text\n1,好".encode("gb18030"))
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "folder.tsv"])
+def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
+    """The system's reason is given."""
+    path = write(tmp_path, "a.csv", "label,text\n1,好\n")
+    monkeypatch.setattr(
+        "pathlib.Path.read_bytes", lambda _: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
+    )
+    with pytest.raises(DataError, match=r"a\.csv: cannot be read \(Permission denied\)"):
+        read_rows(path)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "folder.tsv", "x" * 300 + ".csv"])
 def test_a_missing_file_is_refused(name, tmp_path):
     """A path that is missing, or a folder, is no file."""
     (tmp_path / "folder.tsv").mkdir()

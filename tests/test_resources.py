@@ -68,6 +68,8 @@ def test_a_copy_is_the_original_and_an_edited_table_is_modified(name, tmp_path):
         ("{", ("not UTF-8 JSON", "line 1")),
         (table({"安": ["按"]}).encode("gb18030"), ("not UTF-8 JSON",)),
         (table({"安": ["按"]}).encode("utf-8-sig"), ("not UTF-8 JSON", "BOM")),
+        ("[" * 100_000, ("not UTF-8 JSON", "recursion")),
+        ('{"schema": ' + "1" * 5000 + "}", ("not UTF-8 JSON", "digits")),
         ("[]", ("JSON object", "list")),
         ("null", ("JSON object", "NoneType")),
         ("{}", ("schema is None", "reads 1")),

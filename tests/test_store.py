@@ -14,7 +14,7 @@ from pathlib import Path
 import mlflow
 import pandas as pd
 import pytest
-from conftest import ROOT
+from conftest import ROOT, SAMPLES
 from test_tracking import record
 
 from crt.history import read_stored
@@ -198,3 +198,19 @@ def test_a_server_that_goes_away_is_waited_for(tmp_path):
     assert len(cells) == cells["key"].nunique() == 55
     assert set(runs["status"]) == {"FINISHED"}
     assert len(pd.read_csv(Path(tmp_path, "outputs", "robustness_results_multi.csv"))) == 54
+
+
+@pytest.mark.slow
+def test_no_download_stays(tmp_path):
+    """What a command fetches of the registry of a server is deleted when the command ends."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    data = ("--data_dir", SAMPLES, "--max_length", 64, "--no_figures", "--prob", 0.3, "--seed", 13)
+    with server(tmp_path) as uri:
+        told = {"MLFLOW_TRACKING_URI": uri, "TMPDIR": str(temporary)}
+        ended_well([start("train", "--smoke", "--dataset", "tnews", "--max_length", 64, folder=tmp_path, **told)])
+        model = ("--dataset", "tnews", "--model", "models:/crt-tnews/1")
+        ended_well([start("evaluate", *model, *data, folder=tmp_path, **told)])
+        mlflow.set_tracking_uri(uri)
+        assert set(read_stored((), ()).cells["model_source"]) == {"models:/crt-tnews/1"}
+    assert not list(temporary.rglob("*.safetensors"))

@@ -131,6 +131,10 @@ def test_bad_suites(tmp_path):
         (tmp_path / "other.json").write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match="each of `cases` is an object"):
             load_suite(tmp_path / "other.json", BINARY, 1)
+    for text in ("{", "[" * 100_000, "1" * 5000):
+        (tmp_path / "other.json").write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=r"other\.json: is no JSON suite"):
+            load_suite(tmp_path / "other.json", BINARY, 1)
     (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
     with pytest.raises(DataError, match="needs `schema`: 1"):
         load_suite(tmp_path / "other.json", BINARY, 1)

@@ -489,7 +489,12 @@ def test_a_folder_without_a_split_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("tnew", "did you mean 'tnews'?"), ("no/such.csv", "or the path of your own file or folder")]
+    ("name", "hint"),
+    [
+        ("tnew", "did you mean 'tnews'?"),
+        ("no/such.csv", "or the path of your own file or folder"),
+        ("x" * 300, "or the path of your"),
+    ],
 )
 def test_an_unknown_name_is_refused(name, hint):
     """Neither a known name nor a path: the nearest name and the other way are shown."""

@@ -1,23 +1,26 @@
 """MLflow as it is really used: a real store, a real registry."""
 
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import mlflow
 import pandas as pd
 import pytest
+import requests
 from mlflow.exceptions import MlflowException
 from packaging.version import Version
 
 from crt import registry
 from crt.catalogue import TASKS
-from crt.errors import TrackingError
+from crt.errors import CrtError, TrackingError
 from crt.history import read_stored, stored_examples, stored_outcomes
 from crt.models import PredictOptions, load_predictor
 from crt.records import Cell, CellRecord, Degree
 from crt.tracking import open_run
 
 TASK = TASKS["tnews"]
+FULL = OSError(28, "No space left on device")
 
 
 def record(seed=1, **changes):
@@ -66,10 +69,8 @@ def test_kinds_are_kept_apart(store):
 def test_a_cell_that_fails_half_way_does_not_count(store, monkeypatch):
     """If the artifacts cannot be stored the cell ends FAILED and is not among the finished ones."""
     with open_run("grid", "test", {}) as tracker:
-        monkeypatch.setattr(tracker.client, "log_artifacts", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-        with pytest.raises(
-            TrackingError, match=r"files of .* cannot be stored \(disk full\); make room and start again"
-        ):
+        monkeypatch.setattr(tracker.client, "log_artifacts", lambda *_: (_ for _ in ()).throw(FULL))
+        with pytest.raises(TrackingError, match=r"files of .* cannot be stored \(.*No space.*\); make room and start"):
             tracker.log_cell(record())
         assert tracker.finished() == frozenset()
     assert read_stored((), ()).cells.empty
@@ -107,6 +108,47 @@ def test_what_broke_is_told_also_if_the_store_is_gone(store, monkeypatch, broken
     assert caught.value is broken
     with pytest.raises(TrackingError, match="the server is gone"), open_run("grid", "test", {}):
         pass
+
+
+@pytest.mark.parametrize("broken", [1, 9])
+def test_files_that_a_server_refuses_are_sent_again(store, monkeypatch, tmp_path, broken):
+    """A refused upload is no full disk: it is tried twice, and then the answer of the server is shown, without a password."""
+    refused = requests.HTTPError("413 Client Error: Request Entity Too Large for url: http://u:secret@h/outcomes.csv")
+
+    def upload(tracker):
+        log_artifacts, calls = tracker.client.log_artifacts, []
+
+        def refuse(*arguments):
+            calls.append(arguments)
+            if len(calls) <= broken:
+                raise refused
+            log_artifacts(*arguments)
+
+        monkeypatch.setattr(tracker.client, "log_artifacts", refuse)
+
+    for log in (lambda tracker: tracker.log_cell(record()), lambda tracker: tracker.log_folder(tmp_path / "files")):
+        (tmp_path / "files").mkdir(exist_ok=True)
+        said = pytest.raises(TrackingError, match=r"refused: 413 Client Error.*http://u:\*\*\*@h/outcomes\.csv")
+        with said if broken > 2 else nullcontext(), open_run("grid", "test", {}) as tracker:
+            upload(tracker)
+            log(tracker)
+    assert tracker.finished() == (frozenset() if broken > 2 else {"key1"})
+
+
+def test_a_full_disk_while_reading_is_not_a_lost_file(store, tiny_checkpoint, monkeypatch):
+    """Where the copy of a file finds no room, room is asked for, and nobody is told to measure or train again."""
+    with open_run("train", "test", {}) as tracker:
+        tracker.log_cell(record())
+        registry.register(
+            tracker.run_id, tiny_checkpoint, TASK, name="n", alias="a", metric="accuracy", value=1.0, digest="d"
+        )
+        cells = tracker.cells(["key1"])
+    monkeypatch.setattr(mlflow.artifacts, "download_artifacts", lambda *_, **__: (_ for _ in ()).throw(FULL))
+    for read in (lambda: stored_examples(cells), lambda: registry.resolve("models:/crt-tnews@a")):
+        with pytest.raises(CrtError, match=r"No space left.* make room, or set TMPDIR") as caught:
+            read()
+        assert "again with force" not in str(caught.value)
+        assert "train it again" not in str(caught.value)
 
 
 def test_artifacts_that_were_moved(store, tmp_path):

@@ -46,6 +46,7 @@ CASES = (
     Case("evaluate", "artifacts", "200k"),
     Case("evaluate", "store", "1500k"),
     Case("evaluate", "outputs", "16k"),
+    Case("evaluate", "temporary", "4k"),
     Case("train", "artifacts", "200k"),
     Case("train", "states", "64k", code=0),
     Case("train", "temporary", "64k"),

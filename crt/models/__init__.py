@@ -173,10 +173,5 @@ def augmented_name(base_model: str, augment: Sequence[str]) -> str:
     return "+".join([base_model, *augment])
 
 
-def is_folder(spec: str) -> bool:
-    """Return whether the spec names a folder of this machine."""
-    return Path(spec).is_dir()
-
-
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")

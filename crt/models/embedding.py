@@ -22,6 +22,7 @@ from crt.models.transformer import (
     ROWS,
     Encoded,
     autocast,
+    check_length,
     collate,
     encode,
     in_batches,
@@ -139,6 +140,7 @@ def load_embedding(
     if missing:
         raise ModelError(f"model {spec} is no encoder (missing: {', '.join(missing[:3])})")
     length = options.max_length or int(getattr(model.config, "crt_max_length", MAX_LENGTH))
+    check_length(spec, model, length)
     model.to(accelerator.device)
     name = f"{EMBEDDING}:{model_name(spec, model)}"
     found = EmbeddingClassifier(

@@ -7,9 +7,7 @@ starting weights does not find it.
 
 import json
 import logging
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from accelerate import Accelerator
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.errors import ModelError
+from crt.files import remove_leftovers, replacing
 from crt.models.processes import gather, share
 from crt.models.transformer import weights_of
 
@@ -36,8 +35,13 @@ class StateFile:
         self.path, self.accelerator = folder / f"{fingerprint}.pt", accelerator
 
     def exists(self) -> bool:
-        """Return, on every process, whether there is a state."""
-        return share(self.accelerator, self.path.is_file)
+        """Return, on every process, whether there is a state; what killed trainings left half written is deleted."""
+
+        def found() -> bool:
+            remove_leftovers(self.path.parent)
+            return self.path.is_file()
+
+        return share(self.accelerator, found)
 
     def read(self) -> State:
         """Return the state on every process, and set the generators of random numbers to where they stood.
@@ -73,17 +77,10 @@ class StateFile:
         return state
 
     def _save(self, state: State) -> None:
-        partial = self.path.with_suffix(f".{os.getpid()}.partial")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as file:
+            with replacing(self.path) as (file,):
                 torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self.path)
         except (OSError, RuntimeError) as error:  # torch's writer hides what the system said
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
             log.warning(
                 "%s: the state of this epoch cannot be kept (%s: %s); training goes on, but resume=true would not go on from here",
                 self.path, type(error).__name__, " ".join(str(error).split())[:200],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
+from crt.models.transformer import WIDTH
 from crt.records import Input
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -28,7 +29,7 @@ def build_tiny(
         num_hidden_layers=2,
         num_attention_heads=4,
         intermediate_size=256,
-        max_position_embeddings=max_length,
+        max_position_embeddings=-(-max_length // WIDTH) * WIDTH,  # inputs are padded to it
         id2label=dict(id2label),
         label2id={label: index for index, label in id2label.items()},
     )

@@ -31,6 +31,7 @@ from crt.models.tiny import build_tiny
 from crt.models.transformer import (
     MAX_LENGTH,
     TransformerClassifier,
+    check_length,
     load_model,
     load_tokenizer,
     model_name,
@@ -114,14 +115,16 @@ class EpochRecord:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The best epoch, saved."""
+    """The best epoch."""
 
-    folder: Path
-    """Holds config.json, model.safetensors and the tokenizer."""
+    folder: Path | None
+    """Holds config.json, model.safetensors and the tokenizer, if it was to be saved."""
     base_model: str
     """What the tables call it."""
     epoch: EpochRecord
     """The epoch that it comes from."""
+    predictor: TransformerClassifier
+    """The model, ready to predict on every process."""
 
 
 @dataclass(slots=True)
@@ -159,7 +162,7 @@ def train(
     selection: Split,
     accelerator: Accelerator,
     options: TrainOptions,
-    folder: Path,
+    folder: Path | None,
     *,
     states: Path | None = None,
     resume: bool = False,
@@ -172,7 +175,7 @@ def train(
         selection: to choose the best epoch on.
         accelerator: device, precision and processes.
         options: how to train.
-        folder: where the main process saves the checkpoint.
+        folder: where the main process saves the checkpoint; None: nowhere.
         states: where the main process keeps the state after each epoch, until the records were taken to the end; None:
             nowhere.
         resume: go on from the state of the same training, if there is one.
@@ -211,16 +214,15 @@ def train(
             file.write({**loop.state(), "weights": weights, "best_weights": best_weights, "progress": asdict(progress)})
         yield progress.records[-1]
     final = accelerator.unwrap_model(loop.model, keep_fp32_wrapper=False)
-    share(accelerator, partial(_save, final, best_weights, tokenizer, folder))
-    yield Checkpoint(folder, base_model, progress.best)
+    final.load_state_dict(best_weights)
+    if folder is not None:
+        share(accelerator, partial(_save, final, tokenizer, folder))
+    yield Checkpoint(folder, base_model, progress.best, loop.predictor(task, base_model))
     if file is not None:
         file.remove()
 
 
-def _save(
-    model: PreTrainedModel, weights: dict[str, torch.Tensor], tokenizer: PreTrainedTokenizerBase, folder: Path
-) -> None:
-    model.load_state_dict(weights)
+def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     try:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -267,6 +269,7 @@ def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrai
         tokenizer = load_tokenizer(options.model, length)
         label2id = {label: index for index, label in id2label.items()}
         model, _ = load_model(options.model, num_labels=len(id2label), id2label=id2label, label2id=label2id)
+        check_length(options.model, model, length)
         name = model_name(options.model, model)
         tokenizer.model_max_length = length
     # MLflow's model log looks up a hub id in this field, with many retries where there is no hub.

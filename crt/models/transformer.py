@@ -26,8 +26,9 @@ from safetensors import SafetensorError
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.catalogue import Task
-from crt.errors import ModelError
-from crt.models import BASELINES, PredictOptions, is_folder, match_labels
+from crt.errors import CrtError, ModelError, is_full, no_room
+from crt.files import is_folder
+from crt.models import BASELINES, PredictOptions, match_labels
 from crt.models.processes import gather, precision_of
 from crt.records import RULE, Input, Prediction
 
@@ -44,6 +45,9 @@ WIDTH = 8
 
 ROWS = 4
 """Batches are filled up to a multiple of this many rows: the remainder of a matrix product is summed in another order."""
+
+_POSITIONS = ("position_embeddings", "embed_positions", "wpe")
+"""Ends of the names of tables of positions; a model without one reads texts of any length."""
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -214,6 +218,7 @@ def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: P
         )
     length = options.max_length or int(getattr(model.config, "crt_max_length", MAX_LENGTH))
     tokenizer = load_tokenizer(spec, length)
+    check_length(spec, model, length)
     names = {int(index): str(name) for index, name in (model.config.id2label or {}).items()}
     labels, columns = match_labels(spec, [names[index] for index in sorted(names)], task, options.label_map)
     digest = sha256(f"{length}|{precision_of(accelerator)}|{labels}|{columns}".encode())
@@ -241,7 +246,7 @@ def load_tokenizer(spec: str, max_length: int) -> PreTrainedTokenizerBase:
         ModelError: there is none, it is no fast one, or the model cannot read `max_length` tokens.
     """
     try:
-        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(_parts(spec)[1])
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(_parts(spec)[1], trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise _load_error(spec, "tokenizer", error) from error
     if not tokenizer.is_fast:
@@ -252,6 +257,23 @@ def load_tokenizer(spec: str, max_length: int) -> PreTrainedTokenizerBase:
     tokenizer.backend_tokenizer.no_padding()
     tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
     return tokenizer
+
+
+def check_length(spec: str, model: PreTrainedModel, max_length: int) -> None:
+    """Make sure that a model has a position for every token: many tokenizers do not say what it reads.
+
+    Raises:
+        ModelError: it has not.
+    """
+    for name, module in model.named_modules():
+        if name.endswith(_POSITIONS) and isinstance(module, torch.nn.Embedding):
+            known = getattr(model.config, "max_position_embeddings", module.num_embeddings)
+            if module.padding_idx is None:  # what fills a batch up has positions too
+                room = min(module.num_embeddings, known) // WIDTH * WIDTH
+            else:  # those of RoBERTa begin behind the one that all padding shares
+                room = module.num_embeddings - module.padding_idx - 1
+            if max_length > room:
+                raise ModelError(f"max_length {max_length} is more than model {spec} reads: {room}")
 
 
 def load_model(
@@ -269,6 +291,7 @@ def load_model(
             _parts(spec)[0],
             dtype=torch.float32,
             use_safetensors=True,
+            trust_remote_code=False,  # where nothing is said, the library asks on stdin whether to run code of the checkpoint
             ignore_mismatched_sizes=bool(config),
             output_loading_info=True,
             **config,
@@ -286,10 +309,12 @@ def model_name(spec: str, model: PreTrainedModel) -> str:
 def _parts(spec: str) -> tuple[str, str]:
     """Return where weights and tokenizer are: a model that MLflow has logged keeps them in two folders."""
     weights, tokenizer = Path(spec) / "model", Path(spec) / "components" / "tokenizer"
-    return (str(weights), str(tokenizer)) if weights.is_dir() and tokenizer.is_dir() else (spec, spec)
+    return (str(weights), str(tokenizer)) if is_folder(weights) and is_folder(tokenizer) else (spec, spec)
 
 
-def _load_error(spec: str, part: str, error: Exception) -> ModelError:
+def _load_error(spec: str, part: str, error: Exception) -> CrtError:
+    if is_full(error):
+        return no_room(error)
     cause = " ".join(str(error).split())[:200]
     if is_folder(spec):
         files = ", ".join(sorted(file.name for file in Path(spec).iterdir())[:8]) or "nothing"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.catalogue import Task
-from crt.errors import ModelError
+from crt.errors import ModelError, without_password
 from crt.models import ZEROSHOT, PredictOptions
 from crt.models.processes import gather, precision_of, share
 from crt.models.transformer import (
@@ -212,16 +212,16 @@ class Server:
             prompt,
             accelerator,
         )
-        self.name = f"{ZEROSHOT}:{model}"
+        self.name, self.shown = f"{ZEROSHOT}:{model}", without_password(address)
         self.session = requests.Session()
         if key := os.environ.get("OPENAI_API_KEY"):
             self.session.headers["Authorization"] = f"Bearer {key}"
         self.likelihoods = share(accelerator, self._gives_likelihoods)
         if not self.likelihoods:
-            log.info("%s gives no likelihoods of a prompt: its answers are parsed", address)
+            log.info("%s gives no likelihoods of a prompt: its answers are parsed", self.shown)
         mode = "likelihoods" if self.likelihoods else "answers"
         self.settings: Mapping[str, str] = {"server": mode}
-        self.fingerprint = sha256(f"{address}|{model}|{labels}|{prompt}|{mode}".encode()).hexdigest()[:16]
+        self.fingerprint = sha256(f"{self.shown}|{model}|{labels}|{prompt}|{mode}".encode()).hexdigest()[:16]
 
     def predict(self, inputs: Sequence[Input]) -> Prediction:
         """Predict every input; see `Predictor.predict`. An answer that is no label is no answer."""
@@ -243,7 +243,7 @@ class Server:
         for word in self.prompt.words:
             given = self._post(prompt=prompt + word, max_tokens=0, echo=True, logprobs=1, temperature=0).get("logprobs")
             if not given:
-                raise ModelError(f"the server {self.address} gave likelihoods before, and now gives none")
+                raise ModelError(f"the server {self.shown} gave likelihoods before, and now gives none")
             places = zip(given["text_offset"], given["token_logprobs"], strict=True)
             of_word = [score for place, score in places if place >= len(prompt)]
             if len(prompt) not in given["text_offset"] or None in of_word:
@@ -281,13 +281,13 @@ class Server:
                 f"{self.address}/completions", json={"model": self.model, **request}, timeout=TIMEOUT
             )
         except requests.RequestException as error:
-            raise ModelError(f"the server {self.address} cannot be reached ({type(error).__name__})") from error
+            raise ModelError(f"the server {self.shown} cannot be reached ({type(error).__name__})") from error
         try:
             reply.raise_for_status()
             choice: dict[str, Any] = reply.json()["choices"][0]
         except (requests.RequestException, ValueError, LookupError, TypeError) as error:
             raise Refused(
-                f"the server {self.address} answers {reply.status_code}: {reply.text[:200]}", reply.status_code
+                f"the server {self.shown} answers {reply.status_code}: {reply.text[:200]}", reply.status_code
             ) from error
         return choice
 
@@ -302,7 +302,8 @@ def load_zeroshot(spec: str, task: Task, accelerator: Accelerator, options: Pred
     if spec.startswith(("http://", "https://")):
         address, _, served = spec.partition("#")
         if not served:
-            raise ModelError(f"{ZEROSHOT}:{spec} names no model; write {ZEROSHOT}:{spec}#MODEL")
+            shown = without_password(f"{ZEROSHOT}:{spec}")
+            raise ModelError(f"{shown} names no model; write {shown}#MODEL")
         return Server(address.rstrip("/"), served, task.labels, prompt, accelerator)
     length = options.max_length or MAX_LENGTH
     model, missing = load_model(spec, AutoModelForCausalLM)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from crt.errors import lookup
 from crt.perturbations.colloquial import colloquial
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.evade import evade
@@ -138,9 +139,10 @@ def load(name: str, table: Path | None = None) -> Loaded:
     """Return the perturbation of that name, with the user's own `table`, or list of words, if one is given.
 
     Raises:
+        UnknownName: there is none.
         ResourceError: its table is missing or malformed.
     """
-    perturbation = PERTURBATIONS[name]
+    perturbation = lookup("perturbation", name, PERTURBATIONS)
     if perturbation.table:
         loaded = load_table(perturbation.table, table)
         find = perturbation.finder(loaded if perturbation.trusted else entries_negating_alike(loaded))

@@ -8,6 +8,7 @@ import logging
 import unicodedata
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from io import StringIO
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from crt.errors import DataError
+from crt.files import write_files
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.randomness import base, smallest
@@ -87,6 +89,7 @@ def sheet(
 
     Raises:
         DataError: no example changes, or the folder holds a sheet or a key already.
+        CrtError: the files cannot be written; then neither is there.
     """
     drawn = _draw(examples, perturbations, pairs=pairs, prob=prob, seed=seed)
     if not drawn:
@@ -103,9 +106,8 @@ def sheet(
     for file in files:
         if file.exists():
             raise DataError(f"{file}: is there already and may hold answers; move it away or name another output_dir")
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(files[0], SHEET_COLUMNS, [(*row, *blank, draw) for row in shown])
-    _write(files[1], KEY_COLUMNS, [(*row, draw) for row in facts])
+    rows = _csv(SHEET_COLUMNS, [(*row, *blank, draw) for row in shown])
+    write_files(folder, {SHEET: rows, KEY: _csv(KEY_COLUMNS, [(*row, draw) for row in facts])})
     return files
 
 
@@ -132,12 +134,12 @@ def _shown(fields: Input) -> str:
     return "\n".join(f"{part}: {text}" for part, text in zip(("premise", "hypothesis"), fields, strict=True))
 
 
-def _write(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    # with the mark of utf-8-sig spreadsheet programs see that it is UTF-8; half a surrogate pair cannot be shown
-    with path.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row] for row in rows)
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    text = StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row] for row in rows)
+    return f"\ufeff{text.getvalue()}"  # by this mark spreadsheet programs see that it is UTF-8
 
 
 def score(key: Path, sheets: Sequence[Path]) -> pd.DataFrame:
@@ -260,7 +262,10 @@ def score_table(scores: pd.DataFrame) -> str:
 
 
 def publish(scores: pd.DataFrame, folder: Path) -> None:
-    """Write the scores into a folder, as CSV and Markdown."""
-    folder.mkdir(parents=True, exist_ok=True)
-    scores.to_csv(folder / f"{SCORES}.csv", index=False, lineterminator="\n")
-    (folder / f"{SCORES}.md").write_text(score_table(scores), encoding="utf-8")
+    """Write the scores into a folder, as CSV and Markdown.
+
+    Raises:
+        CrtError: they cannot be written.
+    """
+    table = scores.to_csv(index=False, lineterminator="\n")
+    write_files(folder, {f"{SCORES}.csv": table, f"{SCORES}.md": score_table(scores)})

@@ -1,8 +1,6 @@
 """Attack detection: was a text attacked, and by what? Every text of a source stays in one part (after TCAB)."""
 
 import logging
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +16,6 @@ from crt.detection.attacks import Attacked, downsampled, from_perturbations, lab
 from crt.detection.detectors import choose, fit, training_space
 from crt.errors import DataError
 from crt.models import PredictOptions, Predictor, load_predictor
-from crt.models.processes import share
 from crt.perturbations import Loaded
 from crt.records import CLEAN, Example, Input, Prediction
 from crt.reporting.table import DASH, markdown
@@ -26,6 +23,7 @@ from crt.resources import rows_digest
 from crt.scoring.metrics import accuracy, balanced_accuracy, macro_f1, recalls
 from crt.scoring.statistics import balanced_accuracy_interval
 from crt.studies.answers import Answers, model_params, resolved
+from crt.studies.grid import format_prob
 from crt.studies.results import staged
 from crt.tasks import Source, Split, load_split, seen_in_training
 from crt.tasks import labels_of as labels_of_task
@@ -147,6 +145,10 @@ def from_dataset(
         seed: of the attacks and of the parts.
         limit: at most so many source texts.
         successful: keep only the attacks that turn a right answer of the victim into a wrong one, as TCAB does.
+
+    Raises:
+        DataError: the split cannot be read, or no attack is left.
+        ModelError: the victim cannot be loaded.
     """
     if "train" in task.files:
         task = replace(task, labels=labels_of_task(task, source))
@@ -165,6 +167,11 @@ def from_dataset(
     rows, texts = zip(*from_perturbations(examples.examples, loaded, prob=prob, seed=seed), strict=True)
     if successful:
         texts = tuple(_successful(examples.examples, rows, texts, victim))
+    if all(text.attack == CLEAN for text in texts):
+        what = f"turns a right answer of {victim.name} into a wrong one" if successful else "changes a text"
+        raise DataError(
+            f"{task.name}: no attack {what} at prob {format_prob(prob)}; raise it, or name other perturbations"
+        )
     params = {
         "dataset": task.name, "model": victim.name, "attacks_made": ",".join(p.perturbation.name for p in loaded),
         **model_params(victim, model.source),
@@ -280,19 +287,14 @@ def _encoder(
         for which in ("train", "validation")
     }
     test = corpus.parts["test"]
-    folder = share(accelerator, lambda: tempfile.mkdtemp(prefix="crt-detect-"))
-    try:
-        *_, saved = train(task, splits["train"], splits["validation"], accelerator, options, Path(folder))
-        predictor = load_predictor(folder, task, accelerator, options.predict)
-        p = Answers(predictor, [text.input for text in test]).of([text.input for text in test]).probabilities
-    finally:
-        accelerator.wait_for_everyone()
-        shutil.rmtree(folder, ignore_errors=True)
+    *_, best = train(task, splits["train"], splits["validation"], accelerator, options, None)
+    assert isinstance(best, Checkpoint)
+    inputs = [text.input for text in test]
+    p = Answers(best.predictor, inputs).of(inputs).probabilities
     gold = np.array([example.label for example in part("test", test).examples], dtype=np.int64)
     score = None if labelling else p[:, 1].astype(np.float64)
     sources = tuple(text.group for text in test)
-    assert isinstance(saved, Checkpoint)
-    detector = f"encoder: {saved.base_model}"
+    detector = f"encoder: {best.base_model}"
     return Verdict(name, detector, names, gold, p.argmax(axis=1).astype(np.int64), sources, score)
 
 

@@ -10,7 +10,8 @@ from typing import ClassVar, Generic, TypeVar
 
 from crt import SCORING_VERSION
 from crt.catalogue import Task
-from crt.errors import CrtError, GridError, unknown
+from crt.errors import CrtError, GridError, unknown, without_password
+from crt.files import is_file
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell, Degree, Measurement
@@ -261,7 +262,7 @@ def _table_faults(name: str, path: Path) -> list[str]:
         return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{path})"]
     if not (PERTURBATIONS[name].table or PERTURBATIONS[name].takes_words):
         return [f"perturbation '{name}' has no table (in table={name}:{path})"]
-    return [] if path.is_file() else [f"{path}: no such file (in table={name}:{path})"]
+    return [] if is_file(path) else [f"{path}: no such file (in table={name}:{path})"]
 
 
 def _list_faults(kind: str, values: Sequence[object]) -> list[str]:
@@ -269,4 +270,4 @@ def _list_faults(kind: str, values: Sequence[object]) -> list[str]:
         return [f"the {kind} list is empty"]
     spelled = [format_prob(value) if isinstance(value, float) else str(value) for value in values]
     repeated = sorted({value for value in spelled if spelled.count(value) > 1})
-    return [f"{kind} {value} is listed twice" for value in repeated]
+    return [f"{kind} {without_password(value)} is listed twice" for value in repeated]

@@ -1,7 +1,7 @@
 """What evaluate writes: the stored cells of a grid as tables, examples and figures."""
 
 import json
-import os
+import shutil
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crt.errors import CrtError
+from crt.errors import CrtError, remedy
+from crt.files import replacing
 from crt.records import CLEAN
 from crt.reporting.table import KEYS, detail_table, headline, in_order, summary_table
 
@@ -27,7 +28,7 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
         tracker: of the run of the grid.
         keys: of all cells of the grid.
         folder: made if it does not exist.
-        figures: draw them.
+        figures: draw them, if there is a perturbed cell.
     """
     cells = tracker.cells(keys)
     with staged(tracker, folder) as staging:
@@ -35,7 +36,7 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
         summary = summary_table(cells)
         summary.to_csv(staging / "robustness_summary_multi.csv", index=False, lineterminator="\n")
         _write_examples(cells, staging / "examples_multi.json")
-        if figures:
+        if figures and not summary.empty:  # a shard may hold the clean cell alone
             from crt.reporting.figures import write_figures
 
             write_figures(summary, staging, ".svg")
@@ -63,8 +64,8 @@ def staged(tracker: "MlflowTracker", folder: Path) -> Iterator[Path]:
             move_files(staging, folder)
         except OSError as error:
             raise CrtError(
-                f"the tables cannot be written to {folder} and to the run ({error}); make room and start again: what was "
-                "measured is kept"
+                f"the tables cannot be written to {folder} and to the run ({error}); {remedy(error)} and start again: "
+                "what was measured is kept"
             ) from error
 
 
@@ -83,16 +84,12 @@ def check_output(folder: Path) -> None:
 
 
 def move_files(source: Path, target: Path) -> None:
-    """Move finished files into a folder, each in one step: a reader never meets half a file."""
-    target.mkdir(parents=True, exist_ok=True)
-    for file in sorted(source.iterdir()):
-        partial = target / f".{file.name}.{os.getpid()}.partial"
-        try:
-            partial.write_bytes(file.read_bytes())
-            partial.replace(target / file.name)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
+    """Write finished files into a folder, all of them or none, each in one step."""
+    names = sorted(file.name for file in source.iterdir())
+    with replacing(*(target / name for name in names)) as files:
+        for file, name in zip(files, names, strict=True):
+            with (source / name).open("rb") as whole:
+                shutil.copyfileobj(whole, file)
 
 
 def _write_examples(cells: pd.DataFrame, path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crt.catalogue import Task
-from crt.errors import TrackingError
+from crt.errors import TrackingError, is_full, remedy, without_password
 from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, train
@@ -113,6 +113,7 @@ def _register(
     from crt import registry
 
     assert tracker is not None
+    assert checkpoint.folder is not None
     value = checkpoint.epoch.selection[options.selection_metric]
     alias = checkpoint_alias(checkpoint.base_model, options.seed)
     tracker.log_metrics({f"best_{name}": score for name, score in checkpoint.epoch.selection.items()})
@@ -127,10 +128,12 @@ def _register(
             value=value,
             digest=selection.digest(),
         )
-    except OSError as error:
+    except Exception as error:  # that of safetensors is no OSError
+        if not (isinstance(error, OSError) or is_full(error)):
+            raise
         raise TrackingError(
-            f"the trained model cannot be stored ({error}); make room and start again with resume=true: it need not be "
-            "trained again"
+            f"the trained model cannot be stored ({without_password(str(error))}); {remedy(error)} and start again with "
+            "resume=true: it need not be trained again"
         ) from error
     log.info("%s", message)
     return version

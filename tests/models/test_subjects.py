@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
 
 from crt.catalogue import TASKS
 from crt.errors import ModelError
+from crt.history import read_stored
 from crt.models import PredictOptions, load_predictor
 from crt.models.tiny import build_tiny
 from crt.models.zeroshot import Prompt, prompt_of
@@ -244,6 +245,22 @@ def test_subjects_run_a_grid(invoke, language_model, encoder):
     shown = invoke("compare", "--no_figures").stdout
     assert "embedding:" in shown
     assert "zeroshot:tiny-lm" in shown
+
+
+def test_the_password_of_a_server_is_not_stored(invoke, tmp_path):
+    """Neither the store nor the page holds it, and the model is the same one with another password."""
+    server, spec = serve(lambda request: None if request.get("echo") else {"text": "正面"})
+    grid = ("--dataset", "chnsenticorp", "--data_dir", SAMPLES, "--perturbations", "space", "--prob", 0.3, "--seed", 13)
+    for password in ("s3cret", "t0psecret"):
+        address = spec.replace("://", f"://user:{password}@")
+        invoke("evaluate", *grid, "--model", address, "--max_samples", 5, "--no_figures")
+    server.shutdown()
+    shown = invoke("compare", "--no_figures").output
+    assert "zeroshot:m" in shown
+    assert len(read_stored((), ()).cells) == 2
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(b"user:***@127.0.0.1" in path.read_bytes() for path in files)
+    assert not [path for path in files if b"s3cret" in path.read_bytes() or b"t0psecret" in path.read_bytes()]
 
 
 def test_a_failed_answer_stops_a_grid(accelerator):

@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import train_tiny
+from conftest import SAMPLES, train_tiny
 from safetensors.torch import load_file, save_file
+from transformers import AutoModelForSequenceClassification, BertConfig, DebertaV2Config, GPT2Config, RobertaConfig
 
 from crt.catalogue import TASKS
 from crt.errors import ModelError
 from crt.models import PredictOptions, load_predictor, match_labels, predict_all
-from crt.models.transformer import encode, plan_batches
+from crt.models.transformer import WIDTH, check_length, encode, plan_batches
+from crt.tasks import Source
 
 OPTIONS = PredictOptions(max_length=64)
 TITLES = [
@@ -163,6 +165,12 @@ def test_weights_that_are_no_numbers(copy, accelerator):
         predict_all(load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS), [("高考",)])
 
 
+def test_a_name_that_is_too_long(accelerator):
+    """A spec that no system takes for the name of a file is an unknown model like any other."""
+    with pytest.raises(ModelError, match="no such folder, and the hub gives no weights"):
+        load_predictor("x" * 300, TASKS["tnews"], accelerator, OPTIONS)
+
+
 def test_unknown_hub_id(accelerator):
     """A hub id that cannot be had suggests the nearest known name and the way without the hub."""
     with pytest.raises(ModelError, match=r"did you mean 'bert-base-chinese'\? without the hub, give the folder"):
@@ -173,6 +181,64 @@ def test_too_long_for_the_model(tiny_checkpoint, accelerator):
     """A max_length beyond what the model reads is refused instead of crashing in the forward pass."""
     with pytest.raises(ModelError, match="max_length 128 is more than"):
         load_predictor(str(tiny_checkpoint), TASKS["tnews"], accelerator, PredictOptions(max_length=128))
+
+
+def test_too_long_for_a_model_whose_tokenizer_does_not_say(copy, accelerator):
+    """Where the tokenizer knows no length, the table of positions of the model does."""
+    path = copy / "tokenizer_config.json"
+    settings = json.loads(path.read_text())
+    settings.pop("model_max_length")
+    path.write_text(json.dumps(settings))
+    load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
+    for spec in (str(copy), f"embedding:{copy}"):
+        with pytest.raises(ModelError, match=r"max_length 65 is more than model .* reads: 64$"):
+            load_predictor(spec, TASKS["tnews"], accelerator, PredictOptions(max_length=65), Source(SAMPLES))
+
+
+SMALL = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 9}
+
+
+@pytest.mark.parametrize(
+    ("config", "room"),
+    [
+        (BertConfig(**SMALL, max_position_embeddings=64), 64),
+        (BertConfig(**SMALL, max_position_embeddings=63), 56),  # filled up to 64 there would be none
+        (RobertaConfig(**SMALL, max_position_embeddings=66, pad_token_id=1), 64),
+        (GPT2Config(n_embd=8, n_layer=1, n_head=2, vocab_size=9, n_positions=64, pad_token_id=0), 64),
+    ],
+    ids=lambda value: getattr(value, "model_type", None),
+)
+def test_how_much_a_model_reads(config, room):
+    """The longest input that passes the check can be read, filled up as it is in a batch; one token more is refused."""
+    model = AutoModelForSequenceClassification.from_config(config).eval()
+    check_length("m", model, room)
+    model(torch.tensor([[3] * room]))
+    with pytest.raises(ModelError, match=f"max_length {room + 1} is more than model m reads: {room}"):
+        check_length("m", model, room + 1)
+    with pytest.raises((IndexError, RuntimeError)):
+        model(torch.tensor([[3] * (-(-(room + 1) // WIDTH) * WIDTH)]))
+
+
+def test_a_model_without_positions_reads_any_length():
+    """Where positions are relative no length is refused."""
+    config = DebertaV2Config(**SMALL, max_position_embeddings=64, position_biased_input=False, relative_attention=True)
+    check_length("m", AutoModelForSequenceClassification.from_config(config), 4096)
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+def test_code_of_a_checkpoint_is_not_run(copy, accelerator, monkeypatch, file):
+    """A checkpoint that brings code of its own is refused, and nobody is asked whether to run it."""
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("somebody was asked"))
+    (copy / "own.py").write_text("raise SystemExit('the code ran')")
+    kinds = {"AutoConfig": "own.C", "AutoModelForSequenceClassification": "own.M", "AutoTokenizer": ["own.T", "own.T"]}
+    settings = json.loads((copy / file).read_text())
+    kept = {name: value for name, value in settings.items() if name not in ("model_type", "tokenizer_class")}
+    (copy / file).write_text(json.dumps({**kept, "auto_map": kinds}))
+    if file == "tokenizer_config.json":
+        load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)  # the library has a class for it
+        return
+    with pytest.raises(ModelError, match="no usable weights"):
+        load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
 
 
 def test_plan_batches():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from strategies import PROPERTY
 
-from crt.errors import DataError
+from crt.errors import CrtError, DataError
 from crt.perturbations import load
 from crt.records import Example
 from crt.studies import audit
@@ -106,6 +106,18 @@ def test_answers_are_not_overwritten(tmp_path, name):
     with pytest.raises(DataError, match=f"{name}: is there already and may hold answers"):
         draw(tmp_path)
     assert [file.read_text() for file in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_full_disk_leaves_no_half_draw(tmp_path, monkeypatch):
+    """Where there is no room for both files there is neither, so that the same command works when there is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(CrtError, match=r"audit_sheet\.csv and audit_key\.csv cannot be written to .*make room"):
+            draw(tmp_path)
+        with pytest.raises(CrtError, match=r"audit_scores\.csv and audit_scores\.md cannot be written to .*make room"):
+            audit.publish(pd.DataFrame({"perturbation": ["space"], "pairs": [1]}), tmp_path)
+    assert not list(tmp_path.iterdir())
+    assert len(draw(tmp_path)[0]) == 15
 
 
 def test_pairs_of_texts(tmp_path):

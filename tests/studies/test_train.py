@@ -4,7 +4,9 @@ from pathlib import Path
 
 import mlflow
 import pytest
+import requests
 from conftest import SAMPLES
+from safetensors import SafetensorError
 
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
@@ -74,13 +76,22 @@ def test_a_machine_without_the_download_fetches_the_version_itself(trained):
         assert at_hand(seen) == seen
 
 
-def test_a_training_that_could_not_be_registered_is_not_lost(trained, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (OSError(28, "No space left on device"), "make room"),
+        (SafetensorError('IoError(Os { code: 28, message: "No space left on device" })'), "make room"),
+        (requests.HTTPError("413 Client Error for url: http://u:secret@h"), "put that right"),
+    ],
+)
+def test_a_training_that_could_not_be_registered_is_not_lost(trained, monkeypatch, error, advice):
     """When the registry fails after the last epoch, `resume` registers the model without a step of training."""
     from crt import registry
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "register", lambda *_, **__: (_ for _ in ()).throw(OSError("No space left")))
-        with pytest.raises(TrackingError, match=r"cannot be stored \(No space left\); .* resume=true"):
+        patch.setattr(registry, "register", lambda *_, **__: (_ for _ in ()).throw(error))
+        with pytest.raises(TrackingError, match=rf"cannot be stored .*; {advice} and .* resume=true") as caught:
             trained()
+    assert "secret" not in str(caught.value)
     monkeypatch.setattr("crt.models.loop.Loop.step", lambda *_: pytest.fail("a step was made again"))
     assert trained(resume=True)[1] == "crt-chnsenticorp/1"

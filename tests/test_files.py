@@ -1,0 +1,66 @@
+"""crt.files: a file is there whole or not at all, and what a killed writer left does not stay."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+from crt.errors import CrtError
+from crt.files import remove_leftovers, replacing, write_files
+
+
+def names(folder):
+    """Return the names of the files of a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_files_are_replaced_together(tmp_path, monkeypatch):
+    """When the disk is full at the last of several files all of them stay as they were; with room all are replaced."""
+    write_files(tmp_path, {"a": "old", "b": "old"})
+    done = []
+
+    def fills_up(_):
+        done.append(1)
+        if len(done) == 2:
+            raise OSError(28, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fills_up)
+        with pytest.raises(
+            CrtError, match=r"a and b cannot be written to .*No space left.*; make room and start again"
+        ):
+            write_files(tmp_path, {"a": "new", "b": "new"})
+    assert [(tmp_path / name).read_text() for name in names(tmp_path)] == ["old", "old"]
+    write_files(tmp_path, {"a": "new", "b": "新\ud800"})
+    assert [(tmp_path / name).read_text() for name in names(tmp_path)] == ["new", "新?"]
+
+
+def test_what_hinders_is_said(tmp_path):
+    """Where no room is lacking, none is asked for."""
+    (tmp_path / "file").touch()
+    with pytest.raises(CrtError, match="put that right and start again"):
+        write_files(tmp_path / "file", {"a": "x"})
+
+
+def test_leftovers_of_a_killed_writer_are_deleted(tmp_path):
+    """What SIGKILL left half written goes at the next look; what is still being written, and what is not ours, stays."""
+    code = (
+        "import os, pathlib, signal, sys; from crt.files import replacing\n"
+        "with replacing(pathlib.Path(sys.argv[1])) as (file,):\n"
+        "    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], env=path, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = names(tmp_path)
+    (tmp_path / "mine.1.partial").touch()
+    with replacing(tmp_path / "b") as (file,):
+        file.write(b"whole")
+        remove_leftovers(tmp_path)
+        assert names(tmp_path) == [f".b.{os.getpid()}.partial", "mine.1.partial"]
+    assert names(tmp_path) == ["b", "mine.1.partial"]
+    assert left.startswith(".a.")
+    remove_leftovers(tmp_path / "nowhere")

@@ -12,7 +12,7 @@ import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -53,9 +53,10 @@ def _wait_longer(_: object, __: object, statement: str, parameters: Any, *___: o
 
 @contextmanager
 def first_contact() -> Iterator[None]:
-    """Let the processes of this host that use the same database in, one after the other.
+    """Let the processes of this host that use the same database in, one after the other; a fresh SQLite file gets its tables.
 
-    MLflow makes the tables of a fresh database on the first call; two that do so at once leave it broken for good.
+    MLflow makes the tables of a fresh database on the first call; two that do so at once leave it broken for good, and one
+    that is killed meanwhile leaves a SQLite file so.
     """
     uri = mlflow.get_tracking_uri()
     if os.name == "nt" or "://" not in uri or uri.startswith(("http", "databricks")):
@@ -63,14 +64,27 @@ def first_contact() -> Iterator[None]:
         return
     import fcntl
 
-    path = Path(uri.removeprefix("sqlite:///").partition("?")[0] + "-lock")
-    if not uri.startswith("sqlite:///"):
-        name = f"crt-{os.getuid()}-{sha256(uri.encode()).hexdigest()[:16]}.lock"
-        path = Path(tempfile.gettempdir()) / name
+    database = Path(uri.removeprefix("sqlite:///").partition("?")[0]) if uri.startswith("sqlite:///") else None
+    name = f"crt-{os.getuid()}-{sha256(uri.encode()).hexdigest()[:16]}.lock"
+    path = database.with_name(f"{database.name}-lock") if database else Path(tempfile.gettempdir()) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        if database:
+            _make_tables(database)
         yield
+
+
+def _make_tables(path: Path) -> None:
+    """Make the tables of a fresh SQLite file in another one, and copy them in one transaction: all of them or none."""
+    with closing(sqlite3.connect(path, timeout=PATIENCE)) as database:
+        if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            made = Path(folder) / path.name
+            mlflow.MlflowClient(f"sqlite:///{made}").search_experiments()
+            with closing(sqlite3.connect(made)) as source:
+                source.backup(database)
 
 
 def twice(call: Callable[[], object]) -> None:

@@ -124,6 +124,24 @@ def test_a_killed_process_leaves_no_running_run(store, tmp_path):
     assert sorted(mlflow.search_runs()["status"]) == ["FINISHED", "KILLED", "KILLED", "KILLED"]
 
 
+def test_a_store_is_whole_though_its_maker_was_killed(tmp_path, monkeypatch):
+    """After SIGKILL in the middle of the migrations of a fresh store the next command makes its tables."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/new.db")
+    code = (
+        "import os, signal; from sqlalchemy import Engine, event; from crt.history import read_stored\n"
+        "migrations = iter(range(5))\n"
+        "def die(_, __, statement, *___):\n"
+        "    if statement.startswith('UPDATE alembic_version') and next(migrations) == 4:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "event.listen(Engine, 'before_cursor_execute', die)\n"
+        "read_stored((), ())"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/new.db")
+    assert read_stored((), ()).cells.empty
+
+
 @pytest.mark.slow
 def test_four_processes_meet_a_fresh_store(tmp_path):
     """Four commands that use a database for the first time at once all measure, and lose nothing."""

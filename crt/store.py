@@ -34,6 +34,8 @@ MOVED = "if that folder was moved, move it back or put a link to it there (ln -s
 
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+# it prints the traceback of every error that it raises, too
+logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 
 
 @event.listens_for(Engine, "connect")
@@ -127,6 +129,12 @@ def store_error(error: Exception) -> TrackingError:
         f"the tracking store {without_password(mlflow.get_tracking_uri())} cannot be used ({type(error).__name__}: {cause}); "
         "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
     )
+
+
+def refusal(error: MlflowException) -> TrackingError:
+    """Return what to say of a call that a store refused, without the statement and its hundreds of values."""
+    cause = " ".join(error.message.partition("[SQL:")[0].split())
+    return TrackingError(f"the tracking store refused: {cause}; mend that and start again: what was finished is kept")
 
 
 def without_password(uri: str) -> str:

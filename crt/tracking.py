@@ -29,7 +29,7 @@ from crt.catalogue import Task
 from crt.errors import TrackingError
 from crt.history import EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
-from crt.store import HOST, close_dead, first_contact, process_tags, store_error, twice, without_password
+from crt.store import HOST, close_dead, first_contact, process_tags, refusal, store_error, twice, without_password
 from crt.studies.grid import cell_params, cell_title
 
 log = logging.getLogger(__name__)
@@ -74,9 +74,13 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
         yield tracker
         status = "FINISHED"
     except MlflowException as error:
-        raise TrackingError(f"the tracking store refused: {error.message}") from error
+        raise refusal(error) from error
     finally:
-        mlflow.end_run(status)
+        try:
+            mlflow.end_run(status)
+        except MlflowException as error:
+            if status == "FINISHED":  # after another error the next command closes the run
+                raise refusal(error) from error
 
 
 class MlflowTracker:

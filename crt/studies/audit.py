@@ -21,6 +21,7 @@ from crt.perturbations.engine import find_sites, perturb_all
 from crt.randomness import base, smallest
 from crt.reading import Row, read_rows
 from crt.records import Example, Input
+from crt.reporting.spreadsheet import guarded
 from crt.reporting.table import in_order, markdown, mean_std
 from crt.studies.grid import format_prob
 
@@ -45,9 +46,6 @@ KEY_COLUMNS = ("pair", "perturbation", "prob", "seed", "id", "gold", "draw")
 
 ALL = "all"
 """The row of the scores over all perturbations."""
-
-_FORMULA = tuple("=+-@＝＋－＠\t\r\n")
-"""What a spreadsheet program takes for the start of a formula."""
 
 
 class Pair(NamedTuple):
@@ -137,7 +135,7 @@ def _write(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]]) ->
     with path.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
-        writer.writerows([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row] for row in rows)
+        writer.writerows([guarded(cell) for cell in row] for row in rows)
 
 
 def score(key: Path, sheets: Sequence[Path]) -> pd.DataFrame:

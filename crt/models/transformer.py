@@ -241,7 +241,7 @@ def load_tokenizer(spec: str, max_length: int) -> PreTrainedTokenizerBase:
         ModelError: there is none, it is no fast one, or the model cannot read `max_length` tokens.
     """
     try:
-        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(_parts(spec)[1])
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(_parts(spec)[1], trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise _load_error(spec, "tokenizer", error) from error
     if not tokenizer.is_fast:
@@ -269,6 +269,7 @@ def load_model(
             _parts(spec)[0],
             dtype=torch.float32,
             use_safetensors=True,
+            trust_remote_code=False,  # by default transformers asks whether to run what a checkpoint brings
             ignore_mismatched_sizes=bool(config),
             output_loading_info=True,
             **config,

@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -27,6 +28,9 @@ log = logging.getLogger(__name__)
 
 PATIENCE = 300
 """Seconds that a locked SQLite database is waited for; MLflow's own 20 are less than a slow backup takes."""
+HASTE = 5
+"""Seconds that it is waited for by a command that was interrupted."""
+_seconds = [PATIENCE]
 HOST, SPACE, PID, STARTED, CLOSED = "crt.host", "crt.process_space", "crt.pid", "crt.started", "crt.closed"
 """Tags: which process works on a run, and why somebody else closed it."""
 MOVED = "if that folder was moved, move it back or put a link to it there (ln -s NEW OLD); if it is lost, "
@@ -42,14 +46,14 @@ logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 def _wait_for_locks(connection: Any, _: object) -> None:
     """Have a new connection wait: the first statements of MLflow come before it says how long it waits itself."""
     if isinstance(connection, sqlite3.Connection):
-        connection.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE}")
+        connection.execute(f"PRAGMA busy_timeout = {1000 * _seconds[-1]}")
 
 
 @event.listens_for(Engine, "before_cursor_execute", retval=True)
 def _wait_longer(_: object, __: object, statement: str, parameters: Any, *___: object) -> tuple[str, Any]:
     """Replace the time that MLflow sets at the start of every session: there is no setting for it."""
     if statement.startswith("PRAGMA busy_timeout"):
-        statement = f"PRAGMA busy_timeout = {1000 * PATIENCE}"
+        statement = f"PRAGMA busy_timeout = {1000 * _seconds[-1]}"
     return statement, parameters
 
 
@@ -87,6 +91,16 @@ def _make_tables(path: Path) -> None:
             mlflow.MlflowClient(f"sqlite:///{made}").search_experiments()
             with closing(sqlite3.connect(made)) as source:
                 source.backup(database)
+
+
+@contextmanager
+def closing_time() -> Iterator[None]:
+    """Write the end of a run; where an interrupt is at work, the lock may be this process's own, which nothing lets go."""
+    _seconds.append(HASTE if isinstance(sys.exception(), (KeyboardInterrupt, SystemExit)) else PATIENCE)
+    try:
+        yield
+    finally:
+        _seconds.pop()
 
 
 def twice(call: Callable[[], object]) -> None:

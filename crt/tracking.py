@@ -29,7 +29,17 @@ from crt.catalogue import Task
 from crt.errors import TrackingError
 from crt.history import EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
-from crt.store import HOST, close_dead, first_contact, process_tags, refusal, store_error, twice, without_password
+from crt.store import (
+    HOST,
+    close_dead,
+    closing_time,
+    first_contact,
+    process_tags,
+    refusal,
+    store_error,
+    twice,
+    without_password,
+)
 from crt.studies.grid import cell_params, cell_title
 
 log = logging.getLogger(__name__)
@@ -77,7 +87,8 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
         raise refusal(error) from error
     finally:
         try:
-            mlflow.end_run(status)
+            with closing_time():
+                mlflow.end_run(status)
         except MlflowException as error:
             if status == "FINISHED":  # after another error the next command closes the run
                 raise refusal(error) from error
@@ -124,7 +135,7 @@ class MlflowTracker:
                 pd.DataFrame(record.outcomes).to_csv(Path(folder) / OUTCOMES, index=False, lineterminator="\n")
                 self.client.log_artifacts(run_id, folder)
         except BaseException as error:
-            with suppress(MlflowException):  # if the store is away, the next command closes the run
+            with suppress(MlflowException), closing_time():  # if the store is away, the next command closes the run
                 self.client.set_terminated(run_id, "FAILED")
             if isinstance(error, OSError):
                 raise TrackingError(

@@ -19,7 +19,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,7 +64,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    draw = random.Random(arguments.seed)
+    draw, signals = random.Random(arguments.seed), cycle(SIGNALS)
     share = -(-arguments.kills // len(JOBS))
     with tempfile.TemporaryDirectory() as name:
         for job in JOBS:
@@ -73,7 +75,7 @@ def main() -> None:
             while told.total() < share:
                 stores += 1
                 broken = Path(name, job, f"broken{stores}")
-                told += kill_often(job, broken, whole, min(KILLS_A_STORE, share - told.total()), draw)
+                told += kill_often(job, broken, whole, min(KILLS_A_STORE, share - told.total()), draw, signals)
                 run(job, broken)
                 {"evaluate": check_cells, "train": check_weights}[job](Path(name, job, "unbroken"), broken)
                 check_runs(broken)
@@ -81,14 +83,15 @@ def main() -> None:
     print("all is as in an unbroken run")
 
 
-def kill_often(job: str, folder: Path, whole: Run, kills: int, draw: random.Random) -> Counter[str]:
+def kill_often(
+    job: str, folder: Path, whole: Run, kills: int, draw: random.Random, signals: Iterator[signal.Signals]
+) -> Counter[str]:
     """Kill a command until so many kills have ended it, or until it ends before a kill; return signals and exit codes."""
     told = Counter[str]()
     while told.total() < kills:
-        name = draw.choice(SIGNALS)
-        early = not told or draw.random() < 0.25
+        name, early = next(signals), not told or draw.random() < 0.25
         after = 0 if early else draw.randint(1, ROWS[job])
-        delay = draw.uniform(0, whole.first if early else 0.3)
+        delay = draw.uniform(0, whole.first / 2 if early else 0.3)  # half: the machine may be less busy by then
         ended = run(job, folder, name, after, delay)
         if not ended.hit:
             break

@@ -10,13 +10,15 @@ CPU seconds are those of all cores.
 Without --model: a BERT of 4 layers x 384 with random weights. Data from $CRT_DATA_DIR, else the built-in rows.
 """
 
+import logging
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -33,6 +35,7 @@ from crt.perturbations import load as load_perturbation
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import Input
 from crt.studies.answers import Answers
+from crt.tasks import Split
 
 PLAIN = "plain way: clean with every cell, padded to 128"
 CLEAN_ONCE = "clean predicted once"
@@ -70,7 +73,7 @@ def main() -> None:
     arguments.add_argument("--probs", default="0.05,0.15,0.3")
     arguments.add_argument("--seeds", default="13,42,100")
     options = parsed(arguments, examples=8, probs="0.15", seeds="13")
-    transformers.logging.set_verbosity_error()
+    transformers.logging.set_verbosity(logging.ERROR)
     split = load(options.task, options.examples)
     clean = [example.input for example in split.examples]
     cells = perturbed_cells(
@@ -134,7 +137,7 @@ def main() -> None:
         print(f"{differing} of {len(cells) * len(clean)} labels differ between crt and the {way}")
 
 
-def perturbed_cells(split, probs, seeds) -> list[list[Input]]:  # noqa: ANN001
+def perturbed_cells(split: Split, probs: Sequence[float], seeds: Sequence[int]) -> list[list[Input]]:
     """Return the inputs of every cell of the default perturbations."""
     cells = []
     for name in REFERENCE_PERTURBATIONS:
@@ -153,16 +156,17 @@ def fixed(predictor: TransformerClassifier, inputs: list[Input]) -> np.ndarray:
         padding="max_length",
         return_tensors="pt",
     )
-    predictor.model.eval()
-    return predictor.model(**batch).logits.softmax(dim=-1).numpy()
+    predictor.model.train(mode=False)
+    return np.asarray(predictor.model(**batch).logits.softmax(dim=-1))
 
 
 def pipeline_of(predictor: TransformerClassifier, batch: int) -> Callable[[list[Input]], np.ndarray]:
     """Return what predicts inputs with the text-classification pipeline of transformers."""
     from transformers import pipeline
 
-    made = pipeline("text-classification", model=predictor.model, tokenizer=predictor.tokenizer, top_k=None)
-    index = {label: int(column) for column, label in predictor.model.config.id2label.items()}
+    tokenizer: Any = predictor.tokenizer  # an overload of pipeline knows no common base of tokenizers
+    made: Any = pipeline("text-classification", model=predictor.model, tokenizer=tokenizer, top_k=None)
+    index = {label: int(column) for column, label in (predictor.model.config.id2label or {}).items()}
 
     def predict(inputs: list[Input]) -> np.ndarray:
         rows = [dict(zip(("text", "text_pair"), texts, strict=False)) for texts in inputs]

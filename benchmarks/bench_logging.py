@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -80,8 +81,8 @@ def measured(uri: str, folder: Path, count: int) -> tuple[float, float]:
         with open_run("grid", "bench", {}) as tracker:
             for number in range(-2, count):
                 record = make(number)
-                bare_time = timed(lambda record=record: bare(tracker.client, tracker.experiment_id, record))
-                crt_time = timed(lambda record=record: tracker.log_cell(record))
+                bare_time = timed(partial(bare, tracker.client, tracker.experiment_id, record))
+                crt_time = timed(partial(tracker.log_cell, record))
                 if number >= 0:
                     times["bare"] += bare_time
                     times["crt"] += crt_time
@@ -158,7 +159,20 @@ def postgres(folder: Path) -> Iterator[str]:
         folder.chmod(0o755)
         shutil.chown(cluster, "postgres")
         user = ["runuser", "-u", "postgres", "--"]
-    make = [*user, initdb, "-D", cluster, "-U", "crt", "--auth", "trust", "--locale", "C.UTF-8", "--encoding", "UTF8"]
+    make = [
+        *user,
+        initdb,
+        "-D",
+        str(cluster),
+        "-U",
+        "crt",
+        "--auth",
+        "trust",
+        "--locale",
+        "C.UTF-8",
+        "--encoding",
+        "UTF8",
+    ]
     subprocess.run(make, check=True, capture_output=True, cwd=cluster)
     command = [*user, program, "-D", str(cluster), "-h", "127.0.0.1", "-p", str(port), "-k", str(cluster)]
 

@@ -46,7 +46,8 @@ def main() -> None:
     print(
         f"rule classifier, chnsenticorp format, {', '.join(list(grids)[:-1])} of {options.perturbation}, {several} of six perturbations; {machine('numpy', 'pandas', 'mlflow')}\n"
     )
-    rows, base = [], {}
+    rows: list[tuple[str, ...]] = []
+    base: dict[str, float] = {}
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             write_reviews(Path(folder), size)

@@ -127,7 +127,7 @@ def ask(python: str, request: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the answer of a worker."""
     worker = Path(__file__).parent / "peers" / "worker.py"
     done = subprocess.run([python, worker], input=json.dumps(request), capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return dict(json.loads(done.stdout))
 
 
 def speed(rows: list[Row], count: int) -> None:

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -37,7 +38,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         first = timed(lambda: run(EVALUATE, folder))
         times = {
-            name: min(timed(lambda c=c: run(c, folder)) for _ in range(options.rounds)) for name, c in ROWS.items()
+            name: min(timed(partial(run, command, folder)) for _ in range(options.rounds))
+            for name, command in ROWS.items()
         }
     print(f"best of {options.rounds}; {machine('mlflow', 'torch', 'transformers', 'click')}\n")
     times["evaluate, the tables of the store to make and 55 cells to measure"] = first

@@ -36,7 +36,7 @@ from crt.models import PredictOptions
 from crt.models.processes import start
 from crt.models.training import EpochRecord, TrainOptions, train
 from crt.models.transformer import WIDTH, encode, load_tokenizer
-from crt.tasks import Split, load_training
+from crt.tasks import Source, Split, load_training
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=2)
     options = parsed(arguments, examples=24, batch=4, rounds=1)
     task = TASKS[options.task]
-    examples, selection = load_training(task, data())
+    examples, selection = load_training(task, Source(data()))
     examples, selection = examples.limited(options.examples), selection.limited(8)
     with tempfile.TemporaryDirectory() as folder:
         inputs = [example.input for example in examples.examples]

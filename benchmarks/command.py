@@ -29,6 +29,6 @@ def fresh_store(folder: Path) -> Iterator[None]:
 
 def evaluate(arguments: Sequence[str]) -> None:
     """Run the command in fp32 on the data of the measurements; SystemExit if it fails."""
-    done = CliRunner().invoke(main, [*arguments, "--data_dir", str(data().data_dir.resolve()), "--precision", "fp32"])
+    done = CliRunner().invoke(main, [*arguments, "--data_dir", str(data().resolve()), "--precision", "fp32"])
     if done.exit_code:
         raise SystemExit(f"evaluate failed:\n{done.output}{done.exception or ''}")

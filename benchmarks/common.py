@@ -35,14 +35,14 @@ def parsed(arguments: argparse.ArgumentParser, **small: object) -> argparse.Name
     return arguments.parse_args()
 
 
-def data() -> Source:
-    """Return $CRT_DATA_DIR, or the built-in rows without it."""
-    return Source(Path(os.environ.get("CRT_DATA_DIR") or resource_dir() / "samples"))
+def data() -> Path:
+    """Return $CRT_DATA_DIR, or the folder of the built-in rows without it."""
+    return Path(os.environ.get("CRT_DATA_DIR") or resource_dir() / "samples")
 
 
 def load(task: str, limit: int) -> Split:
     """Return evaluation examples."""
-    return load_split(TASKS[task], TASKS[task].eval_split, data()).limited(limit)
+    return load_split(TASKS[task], TASKS[task].eval_split, Source(data())).limited(limit)
 
 
 def timed(work: Callable[[], object]) -> float:

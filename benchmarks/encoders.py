@@ -48,7 +48,7 @@ def random_bert(
         max_position_embeddings=MAX_LENGTH,
         id2label=dict(enumerate(labels)),
         label2id={label: index for index, label in enumerate(labels)},
-        **SIZES[size],
+        **dict[str, Any](SIZES[size]),
     )
     return transformers.BertForSequenceClassification(config), tokenizer
 
@@ -111,7 +111,7 @@ class Measured:
 def counted(spec: str, *, training: bool) -> Iterator[Measured]:
     """Count what goes through models of the class of a checkpoint, while they train or while they predict, whoever calls them."""
     config = transformers.AutoConfig.from_pretrained(spec, trust_remote_code=False)
-    kind = transformers.AutoModelForSequenceClassification._model_mapping[type(config)]  # noqa: SLF001
+    kind: Any = transformers.AutoModelForSequenceClassification._model_mapping[type(config)]  # noqa: SLF001
     measured, forward, tokens = Measured(), kind.forward, []
 
     @wraps(forward)

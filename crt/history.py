@@ -51,9 +51,9 @@ def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
     Raises:
         TrackingError: an experiment does not exist; the message lists those that do.
     """
-    client = mlflow.MlflowClient()
     try:
         with first_contact():
+            client = mlflow.MlflowClient()  # which makes the tables of a fresh store
             client.search_experiments(max_results=1)
         if experiments:
             found = {name: client.get_experiment_by_name(name) for name in experiments}

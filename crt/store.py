@@ -9,9 +9,10 @@ import logging
 import os
 import platform
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ log = logging.getLogger(__name__)
 
 PATIENCE = 300
 """Seconds that a locked SQLite database is waited for; MLflow's own 20 are less than a slow backup takes."""
+HASTE = 5
+"""Seconds that it is waited for by a command that was interrupted."""
+_seconds = [PATIENCE]
 HOST, SPACE, PID, STARTED, CLOSED = "crt.host", "crt.process_space", "crt.pid", "crt.started", "crt.closed"
 """Tags: which process works on a run, and why somebody else closed it."""
 MOVED = "if that folder was moved, move it back or put a link to it there (ln -s NEW OLD); if it is lost, "
@@ -34,28 +38,31 @@ MOVED = "if that folder was moved, move it back or put a link to it there (ln -s
 
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+# it prints the traceback of every error that it raises, too
+logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 
 
 @event.listens_for(Engine, "connect")
 def _wait_for_locks(connection: Any, _: object) -> None:
     """Have a new connection wait: the first statements of MLflow come before it says how long it waits itself."""
     if isinstance(connection, sqlite3.Connection):
-        connection.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE}")
+        connection.execute(f"PRAGMA busy_timeout = {1000 * _seconds[-1]}")
 
 
 @event.listens_for(Engine, "before_cursor_execute", retval=True)
 def _wait_longer(_: object, __: object, statement: str, parameters: Any, *___: object) -> tuple[str, Any]:
     """Replace the time that MLflow sets at the start of every session: there is no setting for it."""
     if statement.startswith("PRAGMA busy_timeout"):
-        statement = f"PRAGMA busy_timeout = {1000 * PATIENCE}"
+        statement = f"PRAGMA busy_timeout = {1000 * _seconds[-1]}"
     return statement, parameters
 
 
 @contextmanager
 def first_contact() -> Iterator[None]:
-    """Let the processes of this host that use the same database in, one after the other.
+    """Let the processes of this host that use the same database in, one after the other; a fresh SQLite file gets its tables.
 
-    MLflow makes the tables of a fresh database on the first call; two that do so at once leave it broken for good.
+    MLflow makes the tables of a fresh database on the first call; two that do so at once leave it broken for good, and one
+    that is killed meanwhile leaves a SQLite file so.
     """
     uri = mlflow.get_tracking_uri()
     if os.name == "nt" or "://" not in uri or uri.startswith(("http", "databricks")):
@@ -63,14 +70,37 @@ def first_contact() -> Iterator[None]:
         return
     import fcntl
 
-    path = Path(uri.removeprefix("sqlite:///").partition("?")[0] + "-lock")
-    if not uri.startswith("sqlite:///"):
-        name = f"crt-{os.getuid()}-{sha256(uri.encode()).hexdigest()[:16]}.lock"
-        path = Path(tempfile.gettempdir()) / name
+    database = Path(uri.removeprefix("sqlite:///").partition("?")[0]) if uri.startswith("sqlite:///") else None
+    name = f"crt-{os.getuid()}-{sha256(uri.encode()).hexdigest()[:16]}.lock"
+    path = database.with_name(f"{database.name}-lock") if database else Path(tempfile.gettempdir()) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        if database:
+            _make_tables(database)
         yield
+
+
+def _make_tables(path: Path) -> None:
+    """Make the tables of a fresh SQLite file in another one, and copy them in one transaction: all of them or none."""
+    with closing(sqlite3.connect(path, timeout=PATIENCE)) as database:
+        if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            made = Path(folder) / path.name
+            mlflow.MlflowClient(f"sqlite:///{made}").search_experiments()
+            with closing(sqlite3.connect(made)) as source:
+                source.backup(database)
+
+
+@contextmanager
+def closing_time() -> Iterator[None]:
+    """Write the end of a run; where an interrupt is at work, the lock may be this process's own, which nothing lets go."""
+    _seconds.append(HASTE if isinstance(sys.exception(), (KeyboardInterrupt, SystemExit)) else PATIENCE)
+    try:
+        yield
+    finally:
+        _seconds.pop()
 
 
 def twice(call: Callable[[], object]) -> None:
@@ -130,6 +160,12 @@ def store_error(error: Exception) -> CrtError:
             "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
         )
     )
+
+
+def refusal(error: MlflowException) -> TrackingError:
+    """Return what to say of a call that a store refused, without the statement and its hundreds of values."""
+    cause = without_password(" ".join(error.message.partition("[SQL:")[0].split()))
+    return TrackingError(f"the tracking store refused: {cause}; mend that and start again: what was finished is kept")
 
 
 def _space() -> str:

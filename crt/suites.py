@@ -29,6 +29,8 @@ KEYS = frozenset(
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+
 SCHEMA = 1
 
 
@@ -118,7 +120,7 @@ def load_suite(path: Path, labels: Sequence[str], fields: int) -> Suite:
         suite = replace(suite, cases=tuple(cases))
     known: set[str] = set()
     for case in suite.cases:
-        where = f"{path}: case '{case.id}'"
+        where = f"{path}: case '{SURROGATE.sub('�', case.id)}'"
         if case.id in known:
             raise DataError(f"{where}: the id stands there twice")
         known.add(case.id)
@@ -131,6 +133,9 @@ def load_suite(path: Path, labels: Sequence[str], fields: int) -> Suite:
 
 def _faults(case: Case, labels: Sequence[str], fields: int, *, scored: bool) -> Iterator[str]:
     """Yield what is wrong with a case."""
+    texts = (case.id, case.capability, case.reason, *case.original, *(part for value in case.changed for part in value))
+    if broken := [text for text in texts if SURROGATE.search(text)]:
+        yield f"{broken[0]!a} holds half a surrogate pair, which is no character and cannot be written to a file"
     if case.type not in TYPES:
         yield f"type '{case.type}' is none of {', '.join(TYPES)}"
     widths = {len(value) for value in (case.original, *case.changed)}

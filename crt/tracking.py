@@ -30,7 +30,7 @@ from crt.catalogue import Task
 from crt.errors import TrackingError, remedy, without_password
 from crt.history import EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
-from crt.store import HOST, close_dead, first_contact, process_tags, store_error, twice
+from crt.store import HOST, close_dead, closing_time, first_contact, process_tags, refusal, store_error, twice
 from crt.studies.grid import cell_params, cell_title
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
             tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
             yield tracker
     except MlflowException as error:
-        raise TrackingError(f"the tracking store refused: {without_password(error.message)}") from error
+        raise refusal(error) from error
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def _closing(end: Callable[[str], object]) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(Exception):  # the next start closes what stays RUNNING
+        with suppress(Exception), closing_time():  # the next start closes what stays RUNNING
             end("FAILED")
         raise
     end("FINISHED")
@@ -134,7 +134,7 @@ class MlflowTracker:
                 pd.DataFrame(record.outcomes).to_csv(Path(folder) / OUTCOMES, index=False, lineterminator="\n")
                 self.client.log_artifacts(run_id, folder)
         except BaseException as error:
-            with suppress(MlflowException):  # if the store is away, the next command closes the run
+            with suppress(MlflowException), closing_time():  # if the store is away, the next command closes the run
                 self.client.set_terminated(run_id, "FAILED")
             if isinstance(error, OSError) and not isinstance(error, RequestException):
                 raise TrackingError(

@@ -46,6 +46,7 @@ LAYERS = {
             "crt.reporting.card",
             "crt.reporting.preview",
             "crt.reporting.signature",
+            "crt.reporting.spreadsheet",
             "crt.reporting.table",
             "crt.reporting.verdict",
             "crt.studies",

@@ -6,15 +6,22 @@
 import json
 import random
 import re
+import shutil
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
-from transformers import BertTokenizerFast
+from tokenizers import Tokenizer, decoders
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.processors import RobertaProcessing
+from tokenizers.trainers import BpeTrainer
+from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForSequenceClassification
 
-from crt.errors import CrtError, ResourceError
+from crt.errors import CrtError, ModelError, ResourceError
 from crt.models import PredictOptions, load_predictor, predict_all
+from crt.models.tiny import build_tiny
 from crt.perturbations import PERTURBATIONS, load
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.reading import read_rows
@@ -69,19 +76,70 @@ def test_texts_through_all_perturbations(count):
     assert all(len(column) == count for column in facts_of(examples, frozenset()).values())
 
 
+def pieces(labels):
+    """Return a model and a tokenizer of words and their pieces that knows few characters."""
+    return build_tiny([("电影好movies",)], dict(enumerate(labels)), 64)
+
+
+def byte_pairs(labels):
+    """Return a model and a tokenizer of pairs of bytes, which knows every character."""
+    learned = Tokenizer(BPE())
+    learned.pre_tokenizer, learned.decoder = ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    marks = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trainer = BpeTrainer(
+        vocab_size=400, special_tokens=marks, initial_alphabet=ByteLevel.alphabet(), show_progress=False
+    )
+    learned.train_from_iterator(["这部电影非常好看", "a fine movie, 2018年", *HOSTILE[:4]], trainer)
+    learned.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    names = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), marks, strict=True))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=learned, model_max_length=64, cls_token="<s>", sep_token="</s>", **names
+    )
+    config = RobertaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=66, type_vocab_size=1, id2label=dict(enumerate(labels)),
+        label2id={label: number for number, label in enumerate(labels)},
+    )  # fmt: skip
+    return RobertaForSequenceClassification(config), tokenizer
+
+
 @pytest.mark.parametrize("count", COUNTS)
-def test_texts_through_both_tokenizers(count, tiny_checkpoint, accelerator, tmp_path):
-    """A character and a word piece vocabulary read every text, alone and as a pair, and give probabilities."""
-    inputs = [(text,) for text in texts(count)]
-    predictor = load_predictor(str(tiny_checkpoint), TASKS["tnews"], accelerator, PredictOptions())
-    found = predict_all(predictor, inputs)
-    assert np.isfinite(found.probabilities).all()
-    assert found.probabilities.sum(axis=1) == pytest.approx(np.ones(count), abs=1e-5)
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "电", "影", "好", "##影", "movie", "##s"]
-    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    pieces = BertTokenizerFast(str(tmp_path / "vocab.txt"))
-    for text in texts(count):
-        assert pieces(text.encode("utf-8", "replace").decode(), truncation=True, max_length=16)["input_ids"]
+@pytest.mark.parametrize("task", ["tnews", "ocnli"])
+@pytest.mark.parametrize("make", [pieces, byte_pairs])
+def test_texts_through_both_tokenizers(make, task, count, accelerator, tmp_path):
+    """Word pieces and pairs of bytes read every text, alone and as a pair, and give probabilities."""
+    for part in make(TASKS[task].labels):
+        part.save_pretrained(tmp_path)
+    found = texts(count)
+    inputs = [(text,) for text in found] if task == "tnews" else list(zip(found, reversed(found), strict=True))
+    predictor = load_predictor(str(tmp_path), TASKS[task], accelerator, PredictOptions(max_length=64))
+    answers = predict_all(predictor, inputs)
+    assert np.isfinite(answers.probabilities).all()
+    assert answers.probabilities.sum(axis=1) == pytest.approx(np.ones(count), abs=1e-5)
+    assert bool(answers.unknown.any()) == (make is pieces)
+
+
+def test_a_checkpoint_runs_no_code_of_its_own(tiny_checkpoint, accelerator, tmp_path, monkeypatch):
+    """A configuration that names a program in the checkpoint, or a file outside of it, is refused without a question."""
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    for kind, settings in {
+        "code": {
+            "model_type": "evil",
+            "auto_map": {"AutoConfig": "evil.C", "AutoModelForSequenceClassification": "evil.C"},
+        },
+        "outside": {"model_type": "evil", "auto_map": {"AutoConfig": "../evil.C"}},
+    }.items():
+        folder = tmp_path / kind
+        shutil.copytree(tiny_checkpoint, folder)
+        for place in (folder, tmp_path):
+            (place / "evil.py").write_text(
+                f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass C: pass\n", encoding="utf-8"
+            )
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        (folder / "config.json").write_text(json.dumps(config | settings), encoding="utf-8")
+        with pytest.raises(ModelError, match=kind):
+            load_predictor(str(folder), TASKS["tnews"], accelerator, PredictOptions())
+    assert not (tmp_path / "ran").exists()
 
 
 class Tags(HTMLParser):

@@ -23,6 +23,7 @@ from crt.store import CLOSED, HOST, PID, SPACE, STARTED, process_tags
 from crt.tracking import open_run
 
 EVALUATE = ("evaluate", "--smoke", "--dataset", "tnews", "--no_figures")
+TRAIN = ("train", "--smoke", "--dataset", "tnews", "--max_length", "64", "--num_train_epochs", "8")
 
 
 def start(name, *arguments, folder, **environment):
@@ -124,6 +125,42 @@ def test_a_killed_process_leaves_no_running_run(store, tmp_path):
     assert sorted(mlflow.search_runs()["status"]) == ["FINISHED", "KILLED", "KILLED", "KILLED"]
 
 
+def test_a_store_is_whole_though_its_maker_was_killed(tmp_path, monkeypatch):
+    """After SIGKILL in the middle of the migrations of a fresh store the next command makes its tables."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/new.db")
+    code = (
+        "import os, signal; from sqlalchemy import Engine, event; from crt.history import read_stored\n"
+        "migrations = iter(range(5))\n"
+        "def die(_, __, statement, *___):\n"
+        "    if statement.startswith('UPDATE alembic_version') and next(migrations) == 4:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "event.listen(Engine, 'before_cursor_execute', die)\n"
+        "read_stored((), ())"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/new.db")
+    assert read_stored((), ()).cells.empty
+
+
+def test_an_interrupted_command_does_not_wait_for_itself(store):
+    """Ctrl-C in the middle of a read, whose lock nobody lets go, ends the command in moments, with its run left open."""
+    broken_off = sqlite3.connect(store.removeprefix("sqlite:///"))
+
+    def interrupted():
+        with open_run("grid", "test", {}):
+            broken_off.execute("BEGIN")
+            broken_off.execute("SELECT count(*) FROM runs").fetchall()
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert time.monotonic() - began < 60
+    broken_off.close()
+    assert mlflow.search_runs()["status"].tolist() == ["RUNNING"]
+
+
 @pytest.mark.slow
 def test_four_processes_meet_a_fresh_store(tmp_path):
     """Four commands that use a database for the first time at once all measure, and lose nothing."""
@@ -158,7 +195,7 @@ def test_shards_on_a_server_give_the_cells_of_one_worker(tmp_path):
 
 @pytest.mark.slow
 def test_a_locked_database_is_waited_for(store, tmp_path):
-    """A database that somebody else locks for 30 seconds delays a cell and a registered model, and loses neither."""
+    """A database that somebody else locks for 30 seconds delays a cell, and does not lose it."""
     path = store.removeprefix("sqlite:///")
     locked = threading.Event()
 
@@ -214,3 +251,46 @@ def test_no_download_stays(tmp_path):
         mlflow.set_tracking_uri(uri)
         assert set(read_stored((), ()).cells["model_source"]) == {"models:/crt-tnews/1"}
     assert not list(temporary.rglob("*.safetensors"))
+
+
+def wait_for_steps(worker):
+    """Wait until a training has logged something; it must not have ended by then."""
+    while worker.poll() is None and not any(run.data.metrics for run in mlflow.search_runs(output_format="list")):
+        time.sleep(0.5)
+    assert worker.poll() is None
+
+
+def whole_model():
+    """Tell whether the store has one version of one model, with its weights, and all runs ended well."""
+    (version,) = mlflow.MlflowClient().search_model_versions()
+    folder = Path(mlflow.artifacts.download_artifacts(f"models:/{version.name}/{version.version}"))
+    return bool(list(folder.rglob("model.safetensors"))) and set(mlflow.search_runs()["status"]) == {"FINISHED"}
+
+
+@pytest.mark.slow
+def test_a_training_waits_for_a_locked_database(store, tmp_path):
+    """A database that is locked for 30 seconds in the middle of a training delays it; its model is registered."""
+    worker = start(*TRAIN, folder=tmp_path, MLFLOW_TRACKING_URI=store)
+    wait_for_steps(worker)
+    with closing(sqlite3.connect(store.removeprefix("sqlite:///"), timeout=60)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        time.sleep(30)
+        assert worker.poll() is None
+        connection.rollback()
+    ended_well([worker])
+    assert whole_model()
+
+
+@pytest.mark.slow
+def test_a_training_waits_for_a_server_that_goes_away(tmp_path):
+    """A tracking server that is killed in the middle of a training and is back after 20 seconds gets its model."""
+    with server(tmp_path) as uri:
+        port = int(uri.rpartition(":")[2])
+        worker = start(*TRAIN, folder=tmp_path, MLFLOW_TRACKING_URI=uri)
+        mlflow.set_tracking_uri(uri)
+        wait_for_steps(worker)
+    time.sleep(20)
+    assert worker.poll() is None
+    with server(tmp_path, port):
+        ended_well([worker])
+        assert whole_model()

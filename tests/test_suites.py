@@ -165,6 +165,17 @@ def test_bad_rows(tmp_path, rows, message):
         load_suite(path, BINARY, 1)
 
 
+@pytest.mark.parametrize(
+    "broken", [{"text": "好\ud83d"}, {"reason": "\udc4d"}, {"id": "\ud83d"}, {"text": "{x}", "id": "t"}]
+)
+def test_half_a_surrogate_pair_is_refused(tmp_path, broken):
+    """A case whose text, reason or id no file can hold is an error when the suite is read, which itself can be written."""
+    path = write(tmp_path, case(**broken), lists={"x": ["好\udc4d"]})
+    with pytest.raises(DataError, match=r"suite\.json: case '.*half a surrogate pair") as caught:
+        load_suite(path, BINARY, 1)
+    str(caught.value).encode()
+
+
 def test_the_digest_says_what_is_expected(tmp_path):
     """Another expectation gives another digest, another reason does not."""
     one = load_suite(write(tmp_path, case()), BINARY, 1).digest

@@ -1,7 +1,8 @@
 """MLflow as it is really used: a real store, a real registry."""
 
+import sqlite3
 import threading
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import mlflow
@@ -295,3 +296,16 @@ def test_threads_share_a_store(store):
         for worker in workers:
             worker.join()
         assert len(tracker.finished()) == 4
+
+
+def test_what_a_store_refuses_is_said_in_a_line(store, capfd):
+    """An error of the database ends as ours, without its statement and values, and without a traceback before it."""
+    with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON latest_metrics BEGIN SELECT RAISE(FAIL, 'disk is full'); END"
+        )
+    with pytest.raises(TrackingError) as caught, open_run("grid", "test", {}) as tracker:
+        tracker.log_metrics({"x": 1.0})
+    assert "disk is full" in str(caught.value)
+    assert "INSERT" not in str(caught.value)
+    assert "Traceback" not in capfd.readouterr().err

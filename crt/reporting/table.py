@@ -1,6 +1,6 @@
 """Tables: every cell, mean and standard deviation over seeds, and the paper table.
 
-All functions take stored cells as `tracking.cell_frame` gives them: one row a cell, keys, params and metrics as columns.
+All functions take stored cells as `history.cell_frame` gives them: one row a cell, keys, params and metrics as columns.
 """
 
 import re
@@ -156,11 +156,11 @@ class PaperTable:
     def markdown(self) -> str:
         """Return the table in Markdown, best values bold, caption and signature below."""
         rows = [
-            [f"**{_md(v)}**" if (r, c) in self.best else _md(v) for c, v in enumerate(row)]
+            [f"**{escaped(v)}**" if (r, c) in self.best else escaped(v) for c, v in enumerate(row)]
             for r, row in enumerate(self.rows)
         ]
-        table = markdown([_md(h) for h in self.header], rows, texts=2)
-        return f"{table}\n{_md(self.caption)}\n\n`{self.signature}`\n"
+        table = markdown([escaped(h) for h in self.header], rows, texts=2)
+        return f"{table}\n{escaped(self.caption)}\n\n`{self.signature}`\n"
 
     def latex(self) -> str:
         """Return the table in LaTeX, best values bold; its first line says what the preamble must load."""
@@ -290,7 +290,7 @@ def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
     training seeds the mean and the standard deviation (n - 1) are told.
 
     Args:
-        runs: from `tracking.study_frame`.
+        runs: from `history.study_frame`.
     """
     if runs.empty:
         return ()
@@ -370,7 +370,8 @@ _TEX = str.maketrans(
 )  # fmt: skip
 
 
-def _md(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text as it stands in a cell of a Markdown table."""
     return text.translate(_MD)
 
 

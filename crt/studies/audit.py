@@ -23,6 +23,7 @@ from crt.perturbations.engine import find_sites, perturb_all
 from crt.randomness import base, smallest
 from crt.reading import Row, read_rows
 from crt.records import Example, Input
+from crt.reporting.spreadsheet import guarded
 from crt.reporting.table import in_order, markdown, mean_std
 from crt.studies.grid import format_prob
 
@@ -47,9 +48,6 @@ KEY_COLUMNS = ("pair", "perturbation", "prob", "seed", "id", "gold", "draw")
 
 ALL = "all"
 """The row of the scores over all perturbations."""
-
-_FORMULA = tuple("=+-@＝＋－＠\t\r\n")
-"""What a spreadsheet program takes for the start of a formula."""
 
 
 class Pair(NamedTuple):
@@ -138,7 +136,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     text = StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
-    writer.writerows([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row] for row in rows)
+    writer.writerows([guarded(cell) for cell in row] for row in rows)
     return f"\ufeff{text.getvalue()}"  # by this mark spreadsheet programs see that it is UTF-8
 
 

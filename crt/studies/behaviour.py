@@ -14,7 +14,8 @@ from crt.models import PredictOptions, load_predictor
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import Example, Input
-from crt.reporting.table import DASH, markdown
+from crt.reporting.spreadsheet import write_sheet
+from crt.reporting.table import DASH, escaped, markdown
 from crt.scoring.behaviour import (
     FAILED,
     NO_ANSWER,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 REPORT = "behavior_report.csv"
-"""The report, a row for each case; UTF-8 with a byte-order mark, so that spreadsheet programs read the Chinese."""
+"""The report, a row for each case."""
 
 SHOWN = 20
 """Failed cases that are shown in the summary."""
@@ -144,8 +145,8 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
     text = summary(findings)
     capabilities = pass_rates(findings.report, "capability")
     with staged(tracker, folder) as staging:
-        findings.report.to_csv(staging / REPORT, index=False, encoding="utf-8-sig", lineterminator="\n")
-        capabilities.to_csv(staging / "behaviour.csv", index=False, lineterminator="\n")
+        write_sheet(findings.report, staging / REPORT)
+        write_sheet(capabilities, staging / "behaviour.csv")
         (staging / "behaviour.md").write_text(text, encoding="utf-8")
         if figures:
             from crt.reporting.figures import pass_bars, save_as
@@ -167,7 +168,14 @@ def summary(findings: Findings) -> str:
             f" and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
         )
         rows = [
-            [str(row.id), _line(row.original), _line(row.changed), _p(row.before_p), _p(row.after_p), str(row.expected)]
+            [
+                escaped(str(row.id)),
+                _line(row.original),
+                _line(row.changed),
+                _p(row.before_p),
+                _p(row.after_p),
+                escaped(str(row.expected)),
+            ]
             for row in failed.iloc[:SHOWN].itertuples()
         ]
         header = ("id", "original", "changed", "before_p", "after_p", "expected")
@@ -177,14 +185,14 @@ def summary(findings: Findings) -> str:
 
 def _rates(rates: pd.DataFrame, by: str) -> str:
     rows = [
-        [str(name), f"{passed}/{total}", DASH if pd.isna(rate) else f"{100 * rate:.0f} %", *map(str, others)]
+        [escaped(str(name)), f"{passed}/{total}", DASH if pd.isna(rate) else f"{100 * rate:.0f} %", *map(str, others)]
         for name, passed, total, rate, *others in rates.itertuples(index=False)
     ]
     return markdown((by, "passed", "pass rate", *rates.columns[4:]), rows)
 
 
 def _line(text: Any) -> str:
-    return "" if pd.isna(text) else str(text).replace("\n", " / ").replace("|", "\\|")
+    return "" if pd.isna(text) else escaped(str(text).replace("\n", " / "))
 
 
 def _p(value: Any) -> str:
@@ -215,12 +223,14 @@ def compared(tracker: "MlflowTracker", runs: Sequence[str]) -> tuple[pd.DataFram
 def publish_comparison(tracker: "MlflowTracker", counts: pd.DataFrame, cases: pd.DataFrame, folder: Path) -> str:
     """Write a comparison into a folder and to the run; return it in Markdown."""
     total = ["all", *(str(int(counts[name].sum())) for name in counts.columns[1:])]
-    text = markdown(list(counts.columns), [*([str(v) for v in row] for row in counts.itertuples(index=False)), total])
+    text = markdown(
+        list(counts.columns), [*([escaped(str(v)) for v in row] for row in counts.itertuples(index=False)), total]
+    )
     broken = cases[cases["change"] == "newly broken"]
     if len(broken):
         text += f"\nnewly broken: {', '.join(broken['id'])}\n"
     with staged(tracker, folder) as staging:
-        cases.to_csv(staging / "behaviour_changes.csv", index=False, encoding="utf-8-sig", lineterminator="\n")
+        write_sheet(cases, staging / "behaviour_changes.csv")
         (staging / "behaviour_changes.md").write_text(text, encoding="utf-8")
     tracker.log_metrics({name.replace(" ", "_"): float(counts[name].sum()) for name in counts.columns[1:]})
     tracker.log_note(text)

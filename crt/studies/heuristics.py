@@ -18,7 +18,8 @@ from crt.errors import DataError, ModelError
 from crt.models import EMBEDDING, ZEROSHOT, PredictOptions, Predictor, load_predictor
 from crt.reading import read_rows
 from crt.records import RULE
-from crt.reporting.table import markdown
+from crt.reporting.spreadsheet import write_sheet
+from crt.reporting.table import escaped, markdown
 from crt.scoring.heuristics import COLLAPSED, ENTAILMENT, NLI, NOT_ENTAILMENT, accuracy_by_group, surface_groups
 from crt.studies.answers import Answers, model_params, resolved
 from crt.studies.results import staged
@@ -194,7 +195,7 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
     with staged(tracker, folder) as staging:
         lines = "".join(f"{pair},{label}\n" for pair, label in findings.predictions)
         (staging / PREDICTIONS).write_text(f"pairID,gold_label\n{lines}", encoding="utf-8")
-        findings.table.to_csv(staging / "heuristics.csv", index=False, lineterminator="\n")
+        write_sheet(findings.table, staging / "heuristics.csv")
         (staging / "heuristics.md").write_text(table, encoding="utf-8")
         if figures:
             from crt.reporting.figures import group_bars, save_as
@@ -209,7 +210,11 @@ def main_table(findings: Findings) -> str:
     """Return the accuracy of each group by gold label, the templates left out."""
     shown = findings.table[findings.table["level"] != "template"]  # there are dozens
     rows = [
-        [str(row.level), str(row.group), str(row.rule), str(row.gold), f"{row.n:,}", f"{row.accuracy:.4f}"]
+        [
+            *(escaped(str(name)) for name in (row.level, row.group, row.rule, row.gold)),
+            f"{row.n:,}",
+            f"{row.accuracy:.4f}",
+        ]
         for row in shown.itertuples()
     ]
     text = markdown(("level", "group", "rule", "gold", "n", "accuracy"), rows, texts=4)

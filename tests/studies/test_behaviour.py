@@ -92,6 +92,24 @@ def test_regression(invoke, tmp_path):
     }
 
 
+def test_no_cell_is_a_formula(invoke, tmp_path):
+    """What a spreadsheet program would compute has an apostrophe before it, in the report and in a comparison of two."""
+    header, *_ = FOUR.splitlines()
+    for number, score in enumerate((0.9, 0.2)):
+        suite = f"{header},capability\n=1+1,MFT,@SUM(1),,{score},,positive,,-2|x\nb,MFT,好,,0.9,,positive,,*c*\n"
+        (tmp_path / f"{number}.csv").write_text(suite, encoding="utf-8")
+        shown = invoke("behaviour", "--suite", f"{number}.csv", "--no_figures").stdout
+    assert "| -2\\|x | 0/1 |" in shown
+    assert "| \\*c\\* | 1/1 |" in shown
+    runs = mlflow.search_runs(search_all_experiments=True, order_by=["start_time"], output_format="list")
+    invoke("behaviour", "--compare", ",".join(run.info.run_id for run in runs))
+    for name, column, number in ((behaviour.REPORT, "original", 2), ("behaviour_changes.csv", "original", 1)):
+        table = pd.read_csv(tmp_path / "outputs" / name)
+        assert len(table) == number
+        assert table.loc[0, ["id", column, "capability"]].tolist() == ["'=1+1", "'@SUM(1)", "'-2|x"]
+    assert pd.read_csv(tmp_path / "outputs/behaviour.csv")["capability"].tolist() == ["'-2|x", "*c*"]
+
+
 def test_other_suites_and_runs_are_refused(store):
     """Runs of two suites, a run of another kind and one that does not exist are errors that say so."""
     ids = []

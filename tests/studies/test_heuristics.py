@@ -208,6 +208,19 @@ def test_the_command(invoke, tmp_path):
     }
 
 
+def test_names_of_groups_are_no_markup(invoke, tmp_path):
+    """A group whose name a spreadsheet program would compute, or that holds a bar, keeps its place in both tables."""
+    header = "gold_label\tsentence1\tsentence2\tpairID\theuristic\tsubcase\ttemplate\n"
+    rows = "entailment\tA slept .\tA .\tp1\t=1+1\ta|b\tt\nnon-entailment\tB .\tA .\tp2\t=1+1\ta|b\tt\n"
+    (tmp_path / "hans").mkdir()
+    (tmp_path / "hans" / "heuristics_evaluation_set.txt").write_text(header + rows, encoding="utf-8")
+    (tmp_path / "said.csv").write_text("pairID,gold_label\np1,entailment\np2,entailment\n", encoding="utf-8")
+    invoke("heuristics", "--dataset", "hans", "--predictions", "said.csv", "--data_dir", tmp_path, "--no_figures")
+    assert set(pd.read_csv(tmp_path / "outputs/heuristics.csv")["group"]) >= {"'=1+1", "a|b"}
+    lines = (tmp_path / "outputs/heuristics.md").read_text(encoding="utf-8").splitlines()
+    assert any("| a\\|b |" in line for line in lines)
+
+
 def test_training_on_hans(tmp_path, accelerator):
     """HANS's training file goes through `train` like any data set, and the checkpoint through `heuristics`."""
     lines = [

@@ -246,10 +246,9 @@ class Server:
                 raise ModelError(f"the server {self.shown} gave likelihoods before, and now gives none")
             places = zip(given["text_offset"], given["token_logprobs"], strict=True)
             of_word = [score for place, score in places if place >= len(prompt)]
+            # a token that lies across the end of the prompt has no part to count
             if len(prompt) not in given["text_offset"] or None in of_word:
-                return [float("nan")] * len(
-                    self.prompt.words
-                )  # a token that lies across the border has no part to count
+                return [float("nan")] * len(self.prompt.words)
             scores.append(sum(of_word))
         weights = np.exp(np.array(scores) - max(scores))
         return [float(weight) for weight in weights / weights.sum()]

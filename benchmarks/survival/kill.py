@@ -40,8 +40,8 @@ JOBS = {
     "train": ("train", "--smoke", "--dataset", "tnews", "--num_train_epochs", "12", "--max_length", "64", "--resume"),
 }
 
-ROWS = {"evaluate": 100, "train": 150}
-"""A late kill comes after 1 to so many more rows of metrics: a cell has about 20, an epoch of training about 18."""
+ROWS = {"evaluate": 100, "train": 30}
+"""A late kill comes after 1 to so many more rows of metrics: a cell has about 24, an epoch of training about 8."""
 
 KILLS_A_STORE = 4
 """After so many, or when the command ended before the kill, the rest is measured and compared, and the store is another."""
@@ -64,6 +64,8 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    # a script in the background ignores Ctrl-C, and what it starts does so, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     draw, signals = random.Random(arguments.seed), cycle(SIGNALS)
     share = -(-arguments.kills // len(JOBS))
     with tempfile.TemporaryDirectory() as name:

@@ -63,9 +63,10 @@ class StateFile:
             self._save({**state, "generators": generators})
 
     def remove(self) -> None:
-        """Forget the state."""
+        """Forget the state, and what processes that were killed had written of one."""
         if self.accelerator.is_main_process:
-            self.path.unlink(missing_ok=True)
+            for file in (self.path, *self.path.parent.glob(f"{self.path.stem}.*.partial")):
+                file.unlink(missing_ok=True)
 
     def _load(self) -> State:
         try:

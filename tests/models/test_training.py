@@ -16,6 +16,7 @@ from crt.errors import ModelError
 from crt.models import PredictOptions, load_predictor
 from crt.models.augmentation import Augmenter
 from crt.models.loop import Loop
+from crt.models.resuming import StateFile
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, _new_model, train
 from crt.tasks import Source, load_training
 
@@ -234,6 +235,14 @@ def test_a_full_disk_does_not_stop_a_training(splits, tmp_path, accelerator, cap
     assert isinstance(checkpoint, Checkpoint)
     assert "No space left on device" in caplog.text
     assert not list((tmp_path / "states").iterdir())
+
+
+def test_nothing_is_left_of_a_state(tmp_path, accelerator):
+    """Removing a state takes half of one along, which a process that was killed had written, and leaves other trainings alone."""
+    for name in ("ours.pt", "ours.7.partial", "other.pt", "other.7.partial"):
+        (tmp_path / name).touch()
+    StateFile(tmp_path, "ours", accelerator).remove()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["other.7.partial", "other.pt"]
 
 
 @pytest.mark.parametrize("world", [2, 3, 4])

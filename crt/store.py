@@ -165,7 +165,9 @@ def store_error(error: Exception) -> CrtError:
 def refusal(error: MlflowException) -> TrackingError:
     """Return what to say of a call that a store refused, without the statement and its hundreds of values."""
     cause = without_password(" ".join(error.message.partition("[SQL:")[0].split()))
-    return TrackingError(f"the tracking store refused: {cause}; {remedy(error)} and start again: what was finished is kept")
+    return TrackingError(
+        f"the tracking store refused: {cause}; {remedy(error)} and start again: what was finished is kept"
+    )
 
 
 def _space() -> str:

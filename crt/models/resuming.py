@@ -65,8 +65,8 @@ class StateFile:
     def remove(self) -> None:
         """Forget the state, and what processes that were killed had written of one."""
         if self.accelerator.is_main_process:
-            for file in (self.path, *self.path.parent.glob(f"{self.path.stem}.*.partial")):
-                file.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
+            remove_leftovers(self.path.parent)
 
     def _load(self) -> State:
         try:

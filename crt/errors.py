@@ -11,6 +11,7 @@ CrtError
 A message says what is wrong, where, what would be right and what to do. Entry points print it and exit with 1.
 """
 
+import errno
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -20,6 +21,8 @@ T = TypeVar("T")
 
 _FULL = ("No space left on device", "Disk quota exceeded", "No usable temporary directory", "database or disk is full")
 """How the system, tempfile and SQLite say that there is no room."""
+_WINDOWS = (39, 112)
+"""ERROR_HANDLE_DISK_FULL and ERROR_DISK_FULL."""
 
 
 class CrtError(Exception):
@@ -77,9 +80,17 @@ def lookup(kind: str, name: str, known: Mapping[str, T]) -> T:
     return known[name]
 
 
-def is_full(error: BaseException) -> bool:
-    """Tell whether the cause of an error is that a disk is full; it is read from the text, which survives being wrapped."""
-    return any(text in str(error) for text in _FULL)
+def is_full(error: BaseException | None) -> bool:
+    """Tell whether the cause of an error is that a disk is full: by its number, or by the text that libraries pass on."""
+    while error is not None:
+        full = (
+            getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+            or getattr(error, "winerror", None) in _WINDOWS
+        )
+        if full or any(text in str(error) for text in _FULL):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def remedy(error: BaseException) -> str:
@@ -98,4 +109,4 @@ def no_room(error: BaseException) -> CrtError:
 
 def without_password(text: str) -> str:
     """Return an address, or a text that holds some, as it may be shown and stored."""
-    return re.sub(r"(://[^:/@\s]*):[^@/\s]+@", r"\1:***@", text)
+    return re.sub(r"(://[^:/@\s]*):[^/?#\s]+@", r"\1:***@", text)

@@ -65,7 +65,7 @@ def replacing(*paths: Path) -> Iterator[list[IO[bytes]]]:
 
 
 def write_files(folder: Path, contents: Mapping[str, str]) -> None:
-    """Write texts into a folder, all of them or none.
+    """Write texts into a folder; all of them are written before the first takes its place.
 
     Args:
         folder: made if it does not exist.
@@ -90,7 +90,10 @@ def remove_leftovers(folder: Path) -> None:
         return
     import fcntl
 
-    for path in folder.iterdir() if is_folder(folder) else ():
+    paths: list[Path] = []
+    with suppress(OSError):
+        paths = list(folder.iterdir())
+    for path in paths:
         if _PARTIAL.fullmatch(path.name):
             with suppress(OSError), path.open("ab") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -105,7 +108,10 @@ def _locked(path: Path) -> Iterator[None]:
         return
     import fcntl
 
-    with path.open("ab") as file:
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    while True:
+        with path.open("ab") as file:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if is_file(path) and path.stat().st_ino == os.fstat(file.fileno()).st_ino:
+                yield
+                return  # else another process took it for a leftover before it was locked

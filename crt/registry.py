@@ -27,6 +27,9 @@ _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 _Rank = tuple[bool, float]
 """Any model stands above the demonstration model; then the higher value is better."""
 
+_TOGETHER = 600_000
+"""Milliseconds: a version that was registered so shortly before another may be moving the alias at the same moment."""
+
 MOST_ROBUST = "most_robust"
 """Alias of the version with the highest mean accuracy over the default grid, on the selection split."""
 
@@ -89,7 +92,7 @@ def _fetched(uri: str, place: str) -> str:
 @cache
 def _downloads() -> tempfile.TemporaryDirectory[str]:
     """Return the folder that this process downloads to; it ends with the process."""
-    return tempfile.TemporaryDirectory(prefix="crt-models-")
+    return tempfile.TemporaryDirectory(prefix="crt-models-", ignore_cleanup_errors=True)
 
 
 def register(
@@ -140,7 +143,8 @@ def register(
     tags = {"metric": metric, "value": repr(value), "selection_digest": digest}
     tags |= {"run_id": run_id, "base_model": str(model.config.crt_base_model)}
     registered = task.registered_name
-    version = mlflow.register_model(info.model_uri, registered, tags=tags).version
+    made = mlflow.register_model(info.model_uri, registered, tags=tags)
+    version = made.version
     client, reference = mlflow.MlflowClient(), f"{registered}/{version}"
     client.set_registered_model_alias(registered, alias, version)
     new, old = f"version {version} ({metric} {value:.4f})", best_version(registered)
@@ -150,10 +154,13 @@ def register(
 
     def rank(found: ModelVersion) -> _Rank | None:
         alike = (found.tags.get("metric"), found.tags.get("selection_digest")) == (metric, digest)
-        return (found.tags.get("base_model") != TINY, float(found.tags["value"])) if alike else None
+        rival = alike and found.creation_timestamp >= made.creation_timestamp - _TOGETHER
+        return (found.tags.get("base_model") != TINY, float(found.tags["value"])) if rival else None
 
     if old is None:
-        return reference, f"{registered}@best is {told(_award(registered, 'best', version, rank))}, the first"
+        best = _award(registered, "best", version, rank)
+        which = "the first" if str(best.version) == str(version) else f"this is {new}"
+        return reference, f"{registered}@best is {told(best)}, {which}"
     before = told(old)
     client.set_model_version_tag(registered, version, "best_before", before)
     if not _gives_way(old, tags["base_model"]):

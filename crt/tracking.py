@@ -248,7 +248,7 @@ class MlflowTracker:
             yield tracker
 
     def replace_summary(self, name: str, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
-        """Log the summary run of a model on a data set in place of the one of that name that stood before.
+        """Log a summary run in place of those that stood before with the same params; one that lacks a param has any.
 
         It has no parent: the UI would fold it away under the comparison.
         """
@@ -262,7 +262,7 @@ class MlflowTracker:
         summary.log_note(note)
         self.client.set_terminated(summary.run_id)
         for run in old:
-            if run.info.run_name == name:
+            if all(run.data.tags.get(f"crt.{key}", value) == value for key, value in params.items()):
                 self.client.delete_run(run.info.run_id)
 
 

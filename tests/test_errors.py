@@ -14,6 +14,13 @@ from crt.errors import (
     without_password,
 )
 
+
+def caused(error, cause):
+    """Return an error that has a cause."""
+    error.__cause__ = cause
+    return error
+
+
 TREE = ("UnknownName", "GridError", "ResourceError", "DataError", "ModelError", "TrackingError")
 
 
@@ -78,6 +85,9 @@ def test_a_grid_error_lists_all_faults(faults, message):
         (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), True),
         (RuntimeError("(sqlite3.OperationalError) database or disk is full"), True),
         (OSError(13, "Permission denied"), False),
+        (OSError(28, "Kein Platz mehr"), True),
+        (caused(RuntimeError("writing failed"), OSError(28, "Kein Platz mehr")), True),
+        (caused(RuntimeError("writing failed"), OSError(13, "Permission denied")), False),
         (ValueError("full"), False),
     ],
 )
@@ -92,7 +102,9 @@ def test_a_full_disk_is_known_whoever_reports_it(error, full):
     [
         ("zeroshot:https://user:pa:ss@host/v1#M", "zeroshot:https://user:***@host/v1#M"),
         ("postgresql+psycopg2://u:p@h/d and http://:q@h", "postgresql+psycopg2://u:***@h/d and http://:***@h"),
+        ("http://u:p@ss@host/v1", "http://u:***@host/v1"),
         ("http://host:5000/a@b", "http://host:5000/a@b"),
+        ("zeroshot:http://host:8000#Qwen@v2", "zeroshot:http://host:8000#Qwen@v2"),
         ("models:/crt-tnews@best", "models:/crt-tnews@best"),
         ("see http://h:80 or a@b", "see http://h:80 or a@b"),
     ],

@@ -227,23 +227,19 @@ def test_unknown_experiment(store):
 
 def test_registry(store, tiny_checkpoint, accelerator, monkeypatch):
     """A registered checkpoint predicts as the folder it came from; `best` moves only to a better one on the same data."""
+
+    def registered(value, digest):
+        with open_run("train", "test", {}) as tracker:
+            told = {"name": "n", "alias": "tiny-s1", "metric": "accuracy"}
+            return registry.register(tracker.run_id, tiny_checkpoint, TASK, value=value, digest=digest, **told)
+
     said = []
     for value, digest in ((0.5, "a"), (0.4, "a"), (0.6, "a"), (0.9, "b"), (0.55, "a")):
         if value == 0.55:  # another process registered version 3 after this one had looked for the best
             monkeypatch.setattr(
                 registry, "best_version", lambda name: mlflow.MlflowClient().get_model_version(name, "1")
             )
-        with open_run("train", "test", {}) as tracker:
-            reference, message = registry.register(
-                tracker.run_id,
-                tiny_checkpoint,
-                TASK,
-                name="n",
-                alias="tiny-s1",
-                metric="accuracy",
-                value=value,
-                digest=digest,
-            )
+        reference, message = registered(value, digest)
         said.append(message)
         assert registry.resolve("models:/crt-tnews@tiny-s1")[1] == reference
     assert [registry.resolve(f"models:/crt-tnews{v}")[1] for v in ("@best", "/1")] == ["crt-tnews/3", "crt-tnews/1"]
@@ -274,6 +270,8 @@ def test_registry(store, tiny_checkpoint, accelerator, monkeypatch):
         registry.resolve("models:/crt-tnews@best")
     Path(folder).symlink_to(folder + "-moved")
     assert registry.resolve("models:/crt-tnews@best")[1] == "crt-tnews/3"
+    monkeypatch.setattr(registry, "_TOGETHER", 0)  # version 3 was registered long ago, and the alias moved back by hand
+    assert registered(0.55, "a")[1].endswith("moves from version 1 (accuracy 0.5000) to version 6 (accuracy 0.5500)")
 
 
 def test_an_empty_spec_is_the_best_model_or_the_rules(store, tiny_checkpoint):

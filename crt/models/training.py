@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.catalogue import Task
-from crt.errors import ModelError
+from crt.errors import ModelError, remedy
 from crt.models import PredictOptions, augmented_name, predict_all
 from crt.models.loop import Loop
 from crt.models.processes import precision_of, share
@@ -167,7 +167,7 @@ def train(
     states: Path | None = None,
     resume: bool = False,
 ) -> Iterator[StepRecord | EpochRecord | Checkpoint]:
-    """Train a classifier and save the epoch that is best on the selection split.
+    """Train a classifier and keep the epoch that is best on the selection split.
 
     Args:
         task: gives the labels.
@@ -184,7 +184,7 @@ def train(
         A record about every 1 % of the steps, one after each epoch, and last the checkpoint.
 
     Raises:
-        ModelError: the model cannot be loaded, the loss is no number, or the state cannot be read.
+        ModelError: the model cannot be loaded or saved, the loss is no number, or the state cannot be read.
     """
     set_seed(options.seed)
     model, tokenizer = _new_model(task, train_split, options)
@@ -228,7 +228,7 @@ def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pa
         tokenizer.save_pretrained(folder)
     except (OSError, SafetensorError) as error:
         raise ModelError(
-            f"{folder}: the checkpoint cannot be written there ({error}); make room, or set TMPDIR to a folder that has it, "
+            f"{folder}: the checkpoint cannot be written there ({error}); {remedy(error)}, or set TMPDIR to another folder, "
             "and start again with resume=true: it need not be trained again"
         ) from error
 

@@ -252,7 +252,9 @@ def load_tokenizer(spec: str, max_length: int) -> PreTrainedTokenizerBase:
     if not tokenizer.is_fast:
         raise ModelError(f"model {spec} has no fast tokenizer (tokenizer.json); save it again with one")
     if max_length > tokenizer.model_max_length:
-        raise ModelError(f"max_length {max_length} is more than model {spec} reads: {tokenizer.model_max_length}")
+        raise ModelError(
+            f"max_length {max_length} is more than model {spec} reads; give max_length={tokenizer.model_max_length}"
+        )
     tokenizer.backend_tokenizer.no_truncation()  # what the last use left behind is no part of the tokenizer
     tokenizer.backend_tokenizer.no_padding()
     tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
@@ -273,7 +275,7 @@ def check_length(spec: str, model: PreTrainedModel, max_length: int) -> None:
             else:  # those of RoBERTa begin behind the one that all padding shares
                 room = module.num_embeddings - module.padding_idx - 1
             if max_length > room:
-                raise ModelError(f"max_length {max_length} is more than model {spec} reads: {room}")
+                raise ModelError(f"max_length {max_length} is more than model {spec} reads; give max_length={room}")
 
 
 def load_model(

@@ -221,7 +221,8 @@ class Server:
             log.info("%s gives no likelihoods of a prompt: its answers are parsed", self.shown)
         mode = "likelihoods" if self.likelihoods else "answers"
         self.settings: Mapping[str, str] = {"server": mode}
-        self.fingerprint = sha256(f"{self.shown}|{model}|{labels}|{prompt}|{mode}".encode()).hexdigest()[:16]
+        # 2: since a token across the end of the prompt is no answer
+        self.fingerprint = sha256(f"{self.shown}|{model}|{labels}|{prompt}|{mode}|2".encode()).hexdigest()[:16]
 
     def predict(self, inputs: Sequence[Input]) -> Prediction:
         """Predict every input; see `Predictor.predict`. An answer that is no label is no answer."""

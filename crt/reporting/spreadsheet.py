@@ -14,6 +14,11 @@ def guarded(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
+def bare(value: Any) -> Any:
+    """Return what `guarded` was given."""
+    return value[1:] if isinstance(value, str) and value.startswith("'") and value[1:].startswith(FORMULA) else value
+
+
 def write_sheet(frame: pd.DataFrame, path: Path) -> None:
     """Write a table without its index; its names are guarded, too.
 

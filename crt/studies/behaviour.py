@@ -14,7 +14,7 @@ from crt.models import PredictOptions, load_predictor
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import Example, Input
-from crt.reporting.spreadsheet import write_sheet
+from crt.reporting.spreadsheet import bare, write_sheet
 from crt.reporting.table import DASH, escaped, markdown
 from crt.scoring.behaviour import (
     FAILED,
@@ -213,7 +213,7 @@ def compared(tracker: "MlflowTracker", runs: Sequence[str]) -> tuple[pd.DataFram
     if len({p.get("suite_digest") for p in stored.values()}) > 1:
         named = "; ".join(f"{run}: {mark}" for run, mark in marks.items())
         raise TrackingError(f"the runs tested different suites ({named}); run the older model on the newer suite")
-    old, new = (tracker.table(run, REPORT) for run in runs)
+    old, new = (tracker.table(run, REPORT).map(bare) for run in runs)
     cases = changes(old, new)
     counts = pd.crosstab(cases["capability"], cases["change"])
     counts = counts.reindex(columns=["fixed", "newly broken", "still failing"], fill_value=0)

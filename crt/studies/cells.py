@@ -81,16 +81,9 @@ class Group:
     """The data set as it was asked for: a name or a path."""
 
     @property
-    def overlap(self) -> str | None:
-        """A digit for each example: 1 if its input also stands in the training split; None where that is not at hand."""
-        if self.seen is None:
-            return None
-        return "".join("1" if example.input in self.seen else "0" for example in self.split.examples)
-
-    @property
     def leaked(self) -> int | None:
         """Inputs of the split that also stand in the training split; None where that is not at hand."""
-        return None if self.overlap is None else self.overlap.count("1")
+        return None if self.seen is None else sum(example.input in self.seen for example in self.split.examples)
 
 
 Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[CellRecord]]
@@ -138,21 +131,7 @@ def run(
                 f"two models on {dataset} are both called {predictor.name}, and their training seeds do not tell them apart: "
                 "a table could not either; evaluate them into two experiments (--experiment-name)"
             )
-        plan = {
-            cell: fingerprint(
-                cell,
-                examples=group.digest,
-                predictor=predictor.fingerprint,
-                fields=scope.fields if len(group.task.fields) > 1 else "both",
-                loaded=perturbation,
-                seen=group.overlap,
-            )
-            for perturbation in (None, *loaded)
-            for cell in scope.cells(predictor.name, dataset, perturbation.perturbation.name if perturbation else CLEAN)
-        }
-        if scope.shard is not None:
-            whole, plan = len(plan), {cell: key for cell, key in plan.items() if scope.shard.holds(key)}
-            log.info("shard %s holds %d of %d %ss", scope.shard, len(plan), whole, scope.kind)
+        plan = _plan(scope, group, loaded, share(accelerator, partial(_overlap, group)))
         pending = {cell: key for cell, key in plan.items() if key not in finished}
         keys |= {key: (*keys.get(key, ()), group.model.source) for key in plan.values()}
         finished |= set(pending.values())
@@ -171,6 +150,40 @@ def run(
                     "[%d/%d] %s: %s", number, len(pending), cell_title(record.cell), tell(record.metrics),
                 )  # fmt: skip
     return keys
+
+
+def _overlap(group: Group) -> str | None:
+    """Return a digit for each example, 1 if its input also stands in the training split; None where that is not at hand."""
+    if group.seen is None:
+        return None
+    return "".join("1" if example.input in group.seen else "0" for example in group.split.examples)
+
+
+def _plan(scope: Scope[M], group: Group, loaded: Sequence[Loaded], overlap: str | None) -> dict[M, str]:
+    """Return the cells of a group that are to be measured here, each with its key."""
+
+    def key(cell: M, perturbation: Loaded | None, seen: str | None) -> str:
+        return fingerprint(
+            cell,
+            examples=group.digest,
+            predictor=group.predictor.fingerprint,
+            fields=scope.fields if len(group.task.fields) > 1 else "both",
+            loaded=perturbation,
+            seen=seen,
+        )
+
+    cells = [
+        (cell, perturbation)
+        for perturbation in (None, *loaded)
+        for cell in scope.cells(
+            group.predictor.name, group.task.name, perturbation.perturbation.name if perturbation else CLEAN
+        )
+    ]
+    if scope.shard is not None:
+        # without `seen`: a worker that has no training split shares the cells out as the others do
+        whole, cells = len(cells), [pair for pair in cells if scope.shard.holds(key(*pair, None))]
+        log.info("shard %s holds %d of %d %ss", scope.shard, len(cells), whole, scope.kind)
+    return {cell: key(cell, perturbation, overlap) for cell, perturbation in cells}
 
 
 def each(loaded: Sequence[Loaded], pending: Mapping[M, str]) -> Iterator[tuple[Loaded, dict[M, str]]]:

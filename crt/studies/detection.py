@@ -18,7 +18,7 @@ from crt.errors import DataError
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.perturbations import Loaded
 from crt.records import CLEAN, Example, Input, Prediction
-from crt.reporting.table import DASH, markdown
+from crt.reporting.table import DASH, escaped, markdown
 from crt.resources import rows_digest
 from crt.scoring.metrics import accuracy, balanced_accuracy, macro_f1, recalls
 from crt.scoring.statistics import balanced_accuracy_interval
@@ -344,11 +344,17 @@ def summary(findings: Findings, found: Sequence[Mapping[str, float]]) -> str:
     parts = [markdown(header, rows, texts=2)]
     labels = list(dict.fromkeys(name for verdict in findings.verdicts for name in verdict.names))
     columns = [f"{v.task}, {v.detector.partition(':')[0]}" for v in findings.verdicts]
-    recall = [[label, *(_shown(metrics, f"recall_{label}", 2) for metrics in found)] for label in labels]
+    recall = [[escaped(label), *(_shown(metrics, f"recall_{label}", 2) for metrics in found)] for label in labels]
     parts.append(markdown(("recall of", *columns), recall))
     if len(findings.unseen):
         shown = [
-            [str(r.left_out), f"{r.recall:.2f}", f"{r.clean_recall:.2f}", f"{r.balanced_accuracy:.2f}", str(r.n)]
+            [
+                escaped(str(r.left_out)),
+                f"{r.recall:.2f}",
+                f"{r.clean_recall:.2f}",
+                f"{r.balanced_accuracy:.2f}",
+                str(r.n),
+            ]
             for r in findings.unseen.itertuples()
         ]
         parts.append(markdown(("never trained on", "recall", "recall of clean", "balanced accuracy", "n"), shown))

@@ -84,7 +84,7 @@ def check_output(folder: Path) -> None:
 
 
 def move_files(source: Path, target: Path) -> None:
-    """Write finished files into a folder, all of them or none, each in one step."""
+    """Write finished files into a folder; all of them are written before the first takes its place, each in one step."""
     names = sorted(file.name for file in source.iterdir())
     with replacing(*(target / name for name in names)) as files:
         for file, name in zip(files, names, strict=True):

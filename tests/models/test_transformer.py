@@ -191,7 +191,7 @@ def test_too_long_for_a_model_whose_tokenizer_does_not_say(copy, accelerator):
     path.write_text(json.dumps(settings))
     load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
     for spec in (str(copy), f"embedding:{copy}"):
-        with pytest.raises(ModelError, match=r"max_length 65 is more than model .* reads: 64$"):
+        with pytest.raises(ModelError, match=r"max_length 65 is more than model .* reads; give max_length=64$"):
             load_predictor(spec, TASKS["tnews"], accelerator, PredictOptions(max_length=65), Source(SAMPLES))
 
 
@@ -213,7 +213,7 @@ def test_how_much_a_model_reads(config, room):
     model = AutoModelForSequenceClassification.from_config(config).eval()
     check_length("m", model, room)
     model(torch.tensor([[3] * room]))
-    with pytest.raises(ModelError, match=f"max_length {room + 1} is more than model m reads: {room}"):
+    with pytest.raises(ModelError, match=f"max_length {room + 1} is more than model m reads; give max_length={room}"):
         check_length("m", model, room + 1)
     with pytest.raises((IndexError, RuntimeError)):
         model(torch.tensor([[3] * (-(-(room + 1) // WIDTH) * WIDTH)]))

@@ -102,7 +102,7 @@ def test_no_cell_is_a_formula(invoke, tmp_path):
     assert "| -2\\|x | 0/1 |" in shown
     assert "| \\*c\\* | 1/1 |" in shown
     runs = mlflow.search_runs(search_all_experiments=True, order_by=["start_time"], output_format="list")
-    invoke("behaviour", "--compare", ",".join(run.info.run_id for run in runs))
+    assert "newly broken: =1+1\n" in invoke("behaviour", "--compare", ",".join(run.info.run_id for run in runs)).stdout
     for name, column, number in ((behaviour.REPORT, "original", 2), ("behaviour_changes.csv", "original", 1)):
         table = pd.read_csv(tmp_path / "outputs" / name)
         assert len(table) == number

@@ -137,6 +137,18 @@ def test_shards_share_out_the_cells(measure):
     assert count_cells() == len(cells) == 9
 
 
+def test_a_worker_without_the_training_split_shares_out_alike(measure, monkeypatch):
+    """What falls to whom does not depend on what a worker knows of leakage: no cell is left to nobody."""
+    found = []
+    for number in range(1, 5):
+        with pytest.MonkeyPatch.context() as patch:
+            if number % 2:
+                patch.setattr("crt.studies.cells.seen_in_training", lambda *_: None)
+            found.append(measure(shard=Shard(number, 4))[1])
+    cells = pd.concat(found)
+    assert len(cells) == len(cells[["perturbation", "prob", "seed"]].drop_duplicates()) == 9
+
+
 def test_a_transformer_is_measured(measure, tiny_checkpoint):
     """A checkpoint goes through the same path, under the name of its base model and with its training seed."""
     _, cells = measure(models=(str(tiny_checkpoint),), perturbations=("shape",), probs=(0.3,), seeds=(13,))
@@ -252,6 +264,11 @@ def test_files_of_a_grid(measure, store, accelerator, tmp_path):
 def test_compare_reads_what_was_stored(measure, tiny_checkpoint, tmp_path):
     """A comparison has the paper table with both models, and one summary run for each model, also when repeated."""
     measure(models=("rule", str(tiny_checkpoint)))
+    for split in ("", "selection"):  # an old summary that names no split, and one of another split
+        keys = {"crt.kind": "summary", "crt.model": "rule", "crt.dataset": "tnews"} | (
+            {"crt.split": split} if split else {}
+        )
+        mlflow.MlflowClient().create_run("0", run_name="rule on tnews", tags=keys)
     for _ in range(2):
         cells, _, experiments = read_stored((), ())
         with open_run("compare", "compare", {}) as tracker:
@@ -266,7 +283,12 @@ def test_compare_reads_what_was_stored(measure, tiny_checkpoint, tmp_path):
     ]
     assert areas["area_mean"].between(0, 1).all()
     summaries = mlflow.search_runs(filter_string="tags.`crt.kind` = 'summary'")
-    assert sorted(summaries["tags.mlflow.runName"]) == ["rule on tnews (validation)", "tiny on tnews (validation)"]
+    assert sorted(summaries["tags.mlflow.runName"]) == [
+        "rule on tnews",
+        "rule on tnews (validation)",
+        "tiny on tnews (validation)",
+    ]
+    summaries = summaries[summaries["tags.crt.split"] == "validation"]
     assert summaries["tags.mlflow.note.content"].str.contains(r"\| tnews \|").all()
 
 

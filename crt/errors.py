@@ -82,7 +82,9 @@ def lookup(kind: str, name: str, known: Mapping[str, T]) -> T:
 
 def is_full(error: BaseException | None) -> bool:
     """Tell whether the cause of an error is that a disk is full: by its number, or by the text that libraries pass on."""
-    while error is not None:
+    met: set[int] = set()  # errors that are raised again may go in a circle
+    while error is not None and id(error) not in met:
+        met.add(id(error))
         full = (
             getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
             or getattr(error, "winerror", None) in _WINDOWS

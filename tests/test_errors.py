@@ -88,6 +88,7 @@ def test_a_grid_error_lists_all_faults(faults, message):
         (OSError(28, "Kein Platz mehr"), True),
         (caused(RuntimeError("writing failed"), OSError(28, "Kein Platz mehr")), True),
         (caused(RuntimeError("writing failed"), OSError(13, "Permission denied")), False),
+        (caused(first := RuntimeError("first"), caused(RuntimeError("second"), first)), False),
         (ValueError("full"), False),
     ],
 )

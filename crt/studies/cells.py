@@ -81,9 +81,16 @@ class Group:
     """The data set as it was asked for: a name or a path."""
 
     @property
+    def overlap(self) -> str | None:
+        """A digit for each example: 1 if its input also stands in the training split; None where that is not at hand."""
+        if self.seen is None:
+            return None
+        return "".join("1" if example.input in self.seen else "0" for example in self.split.examples)
+
+    @property
     def leaked(self) -> int | None:
         """Inputs of the split that also stand in the training split; None where that is not at hand."""
-        return None if self.seen is None else sum(example.input in self.seen for example in self.split.examples)
+        return None if (overlap := self.overlap) is None else overlap.count("1")
 
 
 Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[CellRecord]]
@@ -131,7 +138,7 @@ def run(
                 f"two models on {dataset} are both called {predictor.name}, and their training seeds do not tell them apart: "
                 "a table could not either; evaluate them into two experiments (--experiment-name)"
             )
-        plan = _plan(scope, group, loaded, share(accelerator, partial(_overlap, group)))
+        plan = _plan(scope, group, loaded, share(accelerator, partial(getattr, group, "overlap")))
         pending = {cell: key for cell, key in plan.items() if key not in finished}
         keys |= {key: (*keys.get(key, ()), group.model.source) for key in plan.values()}
         finished |= set(pending.values())
@@ -150,13 +157,6 @@ def run(
                     "[%d/%d] %s: %s", number, len(pending), cell_title(record.cell), tell(record.metrics),
                 )  # fmt: skip
     return keys
-
-
-def _overlap(group: Group) -> str | None:
-    """Return a digit for each example, 1 if its input also stands in the training split; None where that is not at hand."""
-    if group.seen is None:
-        return None
-    return "".join("1" if example.input in group.seen else "0" for example in group.split.examples)
 
 
 def _plan(scope: Scope[M], group: Group, loaded: Sequence[Loaded], overlap: str | None) -> dict[M, str]:

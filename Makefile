@@ -5,7 +5,7 @@ BIN := .venv/bin
 TORCH := torch==2.13.0
 export MLFLOW_DISABLE_TELEMETRY ?= true
 
-.PHONY: demo test test-latest test-oldest lint check slow bench resources
+.PHONY: demo test test-latest test-oldest lint check slow docs bench resources
 
 demo: .venv/runtime
 	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . --env-manager local
@@ -31,8 +31,12 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python docs/generate.py --check
 
 check: lint test
+
+docs: .venv/dev
+	$(BIN)/python docs/generate.py
 
 # as root on Debian this installs PostgreSQL; elsewhere its row of bench_logging is left out where it is missing
 bench: .venv/dev

@@ -32,7 +32,7 @@ from mlflow.entities import Metric, Param
 from benchmarks.common import machine, parsed, parser, table, timed
 from crt.records import Cell, CellRecord
 from crt.scoring.metrics import METRICS
-from crt.tracking import open_run
+from crt.tracking.runs import open_run
 
 CELLS = 55
 """Of a grid of six perturbations, three probs and three seeds, and the clean one."""

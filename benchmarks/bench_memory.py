@@ -88,7 +88,7 @@ def peak(folder: Path, grid: list[str]) -> tuple[int, float]:
 
 def child(arguments: list[str]) -> None:
     """Run evaluate in this process; the last line on stdout is the peak of the resident memory."""
-    from entrypoints.evaluate import main as evaluate
+    from crt.commands.evaluate import main as evaluate
 
     evaluate.main(arguments, standalone_mode=False)
     unit = 1 if sys.platform == "darwin" else 1024

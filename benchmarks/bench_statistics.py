@@ -28,21 +28,22 @@ import pandas as pd
 from click.testing import CliRunner
 
 from benchmarks.common import machine, parsed, parser, show, table, timed
-from crt.history import PAGE, read_stored
+from crt.commands.evaluate import main as evaluate
+from crt.grid import DEFAULT_PROBS, DEFAULT_SEEDS
 from crt.perturbations import REFERENCE_PERTURBATIONS
 from crt.records import Outcome
 from crt.reporting.page import page
-from crt.reporting.signature import signature
-from crt.reporting.table import STUDIES, detail_table, paper_table, summary_table
+from crt.reporting.table import detail_table, paper_table
 from crt.scoring.evidence import Evidence
 from crt.scoring.metrics import METRICS
 from crt.scoring.stacked import Stacked, intervals
 from crt.scoring.statistics import Resampling
-from crt.studies.compare import METRICS as TOLD
+from crt.scoring.summary import Comparison
+from crt.studies import STUDIES
+from crt.studies.compare import TABLES as TOLD
 from crt.studies.compare import select
-from crt.studies.grid import DEFAULT_PROBS, DEFAULT_SEEDS
 from crt.studies.report import report
-from entrypoints.evaluate import main as evaluate
+from crt.tracking.history import PAGE, read_stored
 
 CLASSES = 15
 """Labels of the random outcomes, as many as TNEWS has."""
@@ -141,8 +142,9 @@ def reading(folder: Path, count: int, *, small: bool) -> None:
     def crt() -> pd.DataFrame:
         cells = step("read_stored", lambda: read_stored((), tuple(STUDIES)).cells)
         cells = step("select", lambda: select(cells))
-        step("summary_table", lambda: summary_table(cells))
-        step("paper_table", lambda: paper_table(cells, TOLD[0], signature(cells)).csv())
+        step("Comparison.of", lambda: Comparison.of(cells).summary)
+        found = Comparison.of(cells)
+        step("paper_table", lambda: paper_table(found, TOLD[0]).csv())
         step("detail_table", lambda: detail_table(cells))
         return cells
 
@@ -157,8 +159,9 @@ def reading(folder: Path, count: int, *, small: bool) -> None:
     whole = sum(steps.values())
     table(("part of compare", "s", "share"), [(n, f"{s:.2f}", f"{s / whole:.1%}") for n, s in steps.items()])
     cells = crt()
-    tables = tuple(paper_table(cells, metric, signature(cells)) for metric in TOLD)
-    size = len(page(report(cells, Evidence(), tables, "compare")).encode())
+    found = Comparison.of(cells)
+    tables = tuple(paper_table(found, metric) for metric in TOLD)
+    size = len(page(report(found, Evidence(), tables, "compare")).encode())
     print(f"\nthe page of {stored:,} cells, without tests, has {size / 1e6:.1f} MB ({size / stored:,.0f} bytes a cell)")
 
 

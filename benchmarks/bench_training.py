@@ -34,7 +34,8 @@ from benchmarks.encoders import MAX_LENGTH, Measured, counted, save_bert
 from crt.catalogue import TASKS, Task
 from crt.models import PredictOptions
 from crt.models.processes import start
-from crt.models.training import EpochRecord, TrainOptions, train
+from crt.models.recipe import TrainOptions
+from crt.models.training import EpochRecord, train
 from crt.models.transformer import WIDTH, encode, load_tokenizer
 from crt.tasks import Source, Split, load_training
 

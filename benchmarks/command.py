@@ -9,7 +9,7 @@ import mlflow
 from click.testing import CliRunner
 
 from benchmarks.common import data
-from entrypoints.evaluate import main
+from crt.commands.evaluate import main
 
 
 @contextmanager

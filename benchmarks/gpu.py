@@ -23,14 +23,15 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks.common import machine, parsed, parser, reviews, table, timed, write_reviews
 from benchmarks.encoders import MAX_LENGTH, Measured, counted, save_bert
 from crt.catalogue import TASKS
+from crt.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Grid
 from crt.models import PredictOptions
 from crt.models.processes import start
-from crt.models.training import EpochRecord, TrainOptions, train
+from crt.models.recipe import TrainOptions
+from crt.models.training import EpochRecord, train
 from crt.perturbations import REFERENCE_PERTURBATIONS
 from crt.records import Example
 from crt.studies import benchmark
 from crt.studies.cells import Silent
-from crt.studies.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Grid
 from crt.tasks import Source, Split
 
 TASK = "chnsenticorp"

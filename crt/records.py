@@ -121,6 +121,21 @@ class Degree:
     """How many are drawn of each text."""
 
 
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What a comparison must know of a study beside the grid, whose results are one run a model and data set."""
+
+    kind: str
+    """The tag of its runs; its folder and its command have the same name."""
+    summary: str
+    """One line for the reference page."""
+    shown: str
+    """Regular expression of the metrics that stand in a table over several models."""
+    agree: tuple[str, ...]
+    """The params that must agree among the runs of a table: what was measured, and how. A pattern like `*_digest` stands for
+    those named after perturbations, which only some of the runs have."""
+
+
 Measurement = Cell | Degree
 """What has a run of its own, with a fingerprint: it is measured once."""
 

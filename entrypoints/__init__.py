@@ -1,1 +1,1 @@
-"""The commands: each parses its options, opens a run, calls one study and writes files. Run with `python -m`."""
+"""The entry points of MLproject: one file for each command of `crt/commands/`."""

@@ -1,52 +1,6 @@
-"""Pull the measured cells of many runs into the paper table."""
+"""`python -m entrypoints.compare`: the same as `crt compare`."""
 
-import shlex
-from typing import Any
-
-import click
-
-from entrypoints.door import OUTPUT, TEXT, Listed, door, option, tracked, ui_command
-
-
-@click.command()
-@option("experiments", Listed(), "", "Experiments to read; default: the one that mlflow run would use.")
-@option("models", Listed(), "", "Only these models.")
-@option("datasets", Listed(), "", "Only these data sets.")
-@option("split", TEXT, "", "Only this split; default: the reported one where a data set was measured on several.")
-@option("significance", bool, "true", "Intervals, tests and weak spots from the stored outcomes.")
-@OUTPUT
-@door
-def main(**o: Any) -> None:
-    """Write the mean±std table (CSV, Markdown, LaTeX) and the figures of all finished cells, and those of other studies."""
-    from crt.history import read_stored
-    from crt.reporting.table import STUDIES
-    from crt.studies import compare, results
-
-    results.check_output(o["output_dir"])
-    stored = read_stored(o["experiments"], tuple(STUDIES))
-    wanted = {"models": o["models"], "datasets": o["datasets"]}
-    studies = compare.select_studies(stored.studies, **wanted)
-    cells = stored.cells[:0]
-    if studies.empty or compare.any_cell(stored.cells, **wanted):
-        cells = compare.select(stored.cells, split=o["split"] or "", **wanted)
-    names = ", ".join(stored.experiments)
-    with tracked("compare", "compare", {"experiments": ",".join(stored.experiments)}) as (_, tracker):
-        assert tracker is not None
-        if not cells.empty:
-            chosen = {name: ",".join(o[name]) for name in ("experiments", "models", "datasets") if o[name]}
-            chosen |= {"split": o["split"]} if o["split"] else {}
-            command = " ".join(["mlflow run . -e compare", *(f"-P {k}={shlex.quote(v)}" for k, v in chosen.items())])
-            found = compare.publish(
-                tracker, cells, o["output_dir"], command, significance=o["significance"], figures=not o["no_figures"]
-            )
-            click.echo(f"read {len(found.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}")
-            click.echo("\n".join([*found.verdict, ""]))
-        for table in compare.publish_studies(tracker, studies, o["output_dir"]):
-            click.echo(table.markdown())
-        click.echo(
-            f"tables, figures and report.html: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}"
-        )
-
+from crt.commands.compare import main
 
 if __name__ == "__main__":
     main()

@@ -81,12 +81,35 @@ def train_tiny(task, folder, accelerator, **options):
     """Train a tiny BERT on sample rows with the real loop; return its folder."""
     from crt.catalogue import TASKS
     from crt.models import PredictOptions
-    from crt.models.training import TrainOptions, train
+    from crt.models.recipe import TrainOptions
+    from crt.models.training import train
     from crt.tasks import Source, load_training
 
     split, selection = load_training(TASKS[task], Source(SAMPLES))
     recipe = {"model": "tiny", "learning_rate": 1e-3, "predict": PredictOptions(max_length=64), **options}
     list(train(TASKS[task], split, selection, accelerator, TrainOptions(**recipe), folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def language_model(tmp_path_factory):
+    """A tiny causal model of random weights that knows the characters of the prompt for reviews."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    from crt.catalogue import TASKS
+    from crt.models.tiny import build_tiny
+    from crt.models.zeroshot import prompt_of
+
+    folder = tmp_path_factory.mktemp("lm") / "tiny-lm"
+    prompt = prompt_of(TASKS["chnsenticorp"])
+    texts = [("房间很干净",), ("书太差了，很失望",), ("好",), ("屏幕有坏点{0}",)]
+    _, tokenizer = build_tiny([*texts, (prompt.template + "".join(prompt.words),)] * 3, {0: "a", 1: "b"}, 64)
+    tokenizer.model_max_length = 512
+    torch.manual_seed(0)
+    shape = {"vocab_size": len(tokenizer), "n_positions": 512, "n_embd": 32, "n_layer": 2, "n_head": 2}
+    GPT2LMHeadModel(GPT2Config(**shape, bos_token_id=0, eos_token_id=0)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder
 
 

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 from strategies import PROPERTY
 
-from crt.detection.attacks import PARTS, Attacked, downsampled, from_file, from_perturbations, labels_of, split
-from crt.detection.detectors import training_space
-from crt.detection.features import Surprise, points_of, text_features, victim_features
 from crt.errors import DataError
 from crt.perturbations import load
 from crt.records import Example, Prediction
 from crt.scoring.metrics import balanced_accuracy, recalls
-from crt.studies.detection import Verdict, _successful
-from entrypoints import detect
+from crt.studies.detect import command as detect
+from crt.studies.detect.attacks import PARTS, Attacked, downsampled, from_file, from_perturbations, labels_of, split
+from crt.studies.detect.detectors import training_space
+from crt.studies.detect.features import Surprise, points_of, text_features, victim_features
+from crt.studies.detect.study import Verdict, _successful
 
 
 def texts(sources, attacks=("a", "b")):

@@ -9,11 +9,14 @@ import pytest
 import yaml
 
 from crt.catalogue import TASKS
+from crt.commands import COMMANDS
+from crt.models import MODELS
 from crt.perturbations import PERTURBATIONS
 from crt.perturbations.engine import SiteFinder
 from crt.records import Site
 from crt.resources import load_table
 from crt.scoring.metrics import METRICS
+from crt.studies import STUDIES
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -28,9 +31,9 @@ LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 
 
 @pytest.fixture(scope="module")
-def builder():
-    """The script that writes the reference page."""
-    spec = importlib.util.spec_from_file_location("build_reference", DOCS / "build_reference.py")
+def generator():
+    """The script that writes what is made from the code."""
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -53,32 +56,34 @@ def sections(text: str) -> dict[str, str]:
     return {title.strip("`"): body for title, body in zip(parts[1::2], parts[2::2], strict=True) if title[0] == "`"}
 
 
-def test_reference_is_fresh(builder):
-    """docs/reference.md is what its script writes."""
-    assert read(DOCS / "reference.md") == builder.reference()
+def test_what_is_generated_is_fresh(generator):
+    """MLproject, entrypoints/ and docs/reference.md are what their script writes."""
+    stale = [str(path) for path, text in generator.generated().items() if read(ROOT / path) != text]
+    assert not stale, "run: make docs"
 
 
-def test_reference_check_mode(builder, tmp_path, monkeypatch, capsys):
-    """With --check the script writes nothing: it fails on a page that is missing or stale, with the way out."""
-    page = tmp_path / "reference.md"
-    monkeypatch.setattr(builder, "REFERENCE", page)
-    assert builder.main(["--check"]) == 1
-    assert "run: python docs/build_reference.py" in capsys.readouterr().err
-    assert not page.exists()
-    assert builder.main([]) == 0
-    assert builder.main(["--check"]) == 0
+def test_check_mode(generator, tmp_path, capsys):
+    """With --check the script writes nothing: it fails on files that are missing or stale, with the way out."""
+    assert generator.main(["--check"], tmp_path) == 1
+    assert "MLproject" in (told := capsys.readouterr().err)
+    assert told.endswith("run: make docs\n")
+    assert not list(tmp_path.iterdir())
+    assert generator.main([], tmp_path) == 0
+    assert generator.main(["--check"], tmp_path) == 0
+    page = tmp_path / "docs" / "reference.md"
     page.write_text(read(page) + "x", encoding="utf-8")
-    assert builder.main(["--check"]) == 1
+    assert generator.main(["--check"], tmp_path) == 1
+    assert capsys.readouterr().err == "not up to date: docs/reference.md; run: make docs\n"
 
 
-def test_reference_is_complete(builder):
-    """The reference page has a row for each metric, perturbation and data set, and a section for each command."""
+def test_reference_is_complete():
+    """The reference page has a row for each metric, perturbation, data set, model kind and study, and a section for each command."""
     text = read(DOCS / "reference.md")
     assert re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE) == list(METRICS)
-    for name in (*PERTURBATIONS, *TASKS):
+    for name in (*PERTURBATIONS, *TASKS, *MODELS, *STUDIES):
         assert re.search(rf"^\| `{name}`", text, re.MULTILINE), name
     commands = yaml.safe_load(read(ROOT / "MLproject"))["entry_points"]
-    assert set(builder.COMMANDS) == set(commands)
+    assert set(COMMANDS) == set(commands)
     for name, command in commands.items():
         section = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
         assert re.findall(r"^\| `(\w+)`", section, re.MULTILINE) == list(command["parameters"])
@@ -124,7 +129,7 @@ def test_adding_names_what_exists():
     """docs/adding.md has a section for each kind of contribution, and the files and names in it exist."""
     text = read(DOCS / "adding.md")
     titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert titles[:8] == [
+    assert titles[:10] == [
         "A table perturbation",
         "Another perturbation",
         "Judging a perturbation blind",
@@ -133,6 +138,8 @@ def test_adding_names_what_exists():
         "A feature of attacked texts",
         "A model kind",
         "A metric",
+        "A slice",
+        "A study",
     ]
     for path in re.findall(r"`((?:crt|docs|entrypoints|resources|tests)/[\w/.]*)`", text):
         assert "NAME" in path or (ROOT / path).exists(), path

@@ -6,9 +6,11 @@ import pandas as pd
 import pytest
 from conftest import ROOT, SAMPLES, runner
 
-from crt.history import read_stored
+from crt.commands import baselines, evaluate, perturb, train
 from crt.perturbations import PERTURBATIONS
-from entrypoints import baselines, behaviour, detect, evaluate, perturb, train
+from crt.studies.behaviour import command as behaviour
+from crt.studies.detect import command as detect
+from crt.tracking.history import read_stored
 
 WRONG = [
     (["--dataset", "tnew"], "unknown data set 'tnew'; did you mean 'tnews'?"),
@@ -54,7 +56,7 @@ def test_bad_input_is_named(store, arguments, message):
 )
 def test_an_unknown_perturbation_is_refused_before_anything_is_loaded(monkeypatch, command, option):
     """The commands that check no grid name the nearest perturbation too, and open no run."""
-    monkeypatch.setattr("crt.tracking.open_run", lambda *_: pytest.fail("a run was opened"))
+    monkeypatch.setattr("crt.tracking.runs.open_run", lambda *_: pytest.fail("a run was opened"))
     result = runner().invoke(command.main, ["--dataset", "sample", option, "homofone"])
     assert result.exit_code == 1, result.output
     assert "unknown perturbation 'homofone'; did you mean 'homophone'?" in result.stderr
@@ -188,11 +190,11 @@ def test_baselines_prints_commands_that_can_be_run():
     lines = result.output.splitlines()
     assert len(lines) == 4
     assert lines[0] == (
-        "accelerate launch --quiet --module entrypoints.train --dataset tnews --model bert-base-chinese --seed 13 && "
-        "accelerate launch --quiet --module entrypoints.evaluate --dataset tnews "
+        "accelerate launch --quiet --module crt train --dataset tnews --model bert-base-chinese --seed 13 && "
+        "accelerate launch --quiet --module crt evaluate --dataset tnews "
         "--model models:/crt-tnews@bert-base-chinese-s13 --output_dir outputs/tnews/bert-base-chinese-s13"
     )
-    assert lines[3].startswith("accelerate launch --quiet --module entrypoints.evaluate --dataset tnews --model rule")
+    assert lines[3].startswith("accelerate launch --quiet --module crt evaluate --dataset tnews --model rule")
 
 
 @pytest.mark.slow

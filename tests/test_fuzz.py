@@ -26,7 +26,7 @@ from crt.perturbations import PERTURBATIONS, load
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.reading import read_rows
 from crt.records import Example
-from crt.reporting.examples import browser
+from crt.reporting.page.examples import browser
 from crt.reporting.table import PaperTable
 from crt.resources import load_table, resource_dir
 from crt.scoring.slices import facts_of

@@ -14,6 +14,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from crt.commands import COMMANDS
+
 ROOT = Path(__file__).parent.parent
 ENTRY_POINTS = yaml.safe_load((ROOT / "MLproject").read_text(encoding="utf-8"))["entry_points"]
 CONDA = yaml.safe_load((ROOT / "conda.yaml").read_text(encoding="utf-8"))
@@ -33,8 +35,8 @@ def options(name: str) -> dict[str, click.Parameter]:
 
 def test_every_script_is_an_entry_point():
     """Each script of entrypoints/ can be run with `mlflow run . -e`, and nothing else can."""
-    scripts = {path.stem for path in (ROOT / "entrypoints").glob("*.py")} - {"__init__", "door"}
-    assert set(ENTRY_POINTS) == scripts
+    scripts = {path.stem for path in (ROOT / "entrypoints").glob("*.py")} - {"__init__"}
+    assert set(ENTRY_POINTS) == scripts == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", ENTRY_POINTS)

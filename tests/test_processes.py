@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from conftest import ROOT, SAMPLES
 
-from crt.history import read_stored
 from crt.reporting.table import detail_table
+from crt.tracking.history import read_stored
 
 BREAKS = """
 import os, sys
 from crt.errors import ModelError
 from crt.models.transformer import TransformerClassifier
-from entrypoints import evaluate
+from crt.commands import evaluate
 
 def breaks(*_):
     raise ModelError("the model broke")
@@ -32,7 +32,7 @@ STOPS = """
 import sys
 from crt.errors import ModelError
 from crt.models.resuming import StateFile
-from entrypoints import train
+from crt.commands import train
 
 write = StateFile.write
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from conftest import ROOT, SAMPLES
 
-from crt.history import read_stored
 from crt.reporting.table import detail_table
+from crt.tracking.history import read_stored
 
 
 @pytest.fixture

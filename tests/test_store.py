@@ -17,10 +17,10 @@ import pytest
 from conftest import ROOT, SAMPLES
 from test_tracking import record
 
-from crt.history import read_stored
 from crt.reporting.table import detail_table
-from crt.store import CLOSED, HOST, PID, SPACE, STARTED, process_tags
-from crt.tracking import open_run
+from crt.tracking.history import read_stored
+from crt.tracking.processes import CLOSED, HOST, PID, SPACE, STARTED, process_tags
+from crt.tracking.runs import open_run
 
 EVALUATE = ("evaluate", "--smoke", "--dataset", "tnews", "--no_figures")
 TRAIN = ("train", "--smoke", "--dataset", "tnews", "--max_length", "64", "--num_train_epochs", "8")
@@ -111,7 +111,7 @@ def test_runs_of_dead_processes_are_closed(store):
 def test_a_killed_process_leaves_no_running_run(store, tmp_path):
     """After SIGKILL in the middle of a grid and of a cell the next command closes both runs."""
     code = (
-        "import os, signal; from test_tracking import record; from crt.tracking import open_run, MlflowTracker\n"
+        "import os, signal; from test_tracking import record; from crt.tracking.runs import open_run, MlflowTracker\n"
         "with open_run('grid', 'killed', {}) as tracker, tracker.child('detect', 'child', {}):\n"
         "    tracker.client.log_batch = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    tracker.log_cell(record())"
@@ -129,7 +129,7 @@ def test_a_store_is_whole_though_its_maker_was_killed(tmp_path, monkeypatch):
     """After SIGKILL in the middle of the migrations of a fresh store the next command makes its tables."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/new.db")
     code = (
-        "import os, signal; from sqlalchemy import Engine, event; from crt.history import read_stored\n"
+        "import os, signal; from sqlalchemy import Engine, event; from crt.tracking.history import read_stored\n"
         "migrations = iter(range(5))\n"
         "def die(_, __, statement, *___):\n"
         "    if statement.startswith('UPDATE alembic_version') and next(migrations) == 4:\n"

@@ -12,13 +12,13 @@ import requests
 from mlflow.exceptions import MlflowException
 from packaging.version import Version
 
-from crt import registry
 from crt.catalogue import TASKS
 from crt.errors import CrtError, TrackingError
-from crt.history import read_stored, stored_examples, stored_outcomes
 from crt.models import PredictOptions, load_predictor
 from crt.records import Cell, CellRecord, Degree
-from crt.tracking import open_run
+from crt.tracking import registry
+from crt.tracking.history import read_stored, stored_examples, stored_outcomes
+from crt.tracking.runs import open_run
 
 TASK = TASKS["tnews"]
 FULL = OSError(28, "No space left on device")
@@ -167,7 +167,7 @@ def test_artifacts_that_were_moved(store, tmp_path):
 
 def test_more_cells_than_a_page(store, monkeypatch):
     """Reading goes on page by page: nothing is cut off without a word."""
-    monkeypatch.setattr("crt.history.PAGE", 2)
+    monkeypatch.setattr("crt.tracking.history.PAGE", 2)
     with open_run("grid", "test", {}) as tracker:
         for seed in range(5):
             tracker.log_cell(record(seed))

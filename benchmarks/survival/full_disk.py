@@ -17,7 +17,7 @@ os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 import mlflow
 
-from crt.history import read_stored
+from crt.tracking.history import read_stored
 
 ROOT = Path(__file__).parent.parent.parent
 COMMANDS = {

@@ -30,8 +30,8 @@ os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 import mlflow
 
-from crt.history import read_stored
 from crt.reporting.table import detail_table
+from crt.tracking.history import read_stored
 
 ROOT = Path(__file__).parent.parent.parent
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

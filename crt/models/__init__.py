@@ -1,6 +1,6 @@
 """Models that turn inputs into label probabilities."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -9,6 +9,7 @@ import numpy as np
 
 from crt.catalogue import Task
 from crt.errors import ModelError
+from crt.files import exists
 from crt.records import RULE, TINY, Input, Prediction
 from crt.tasks import Source, slug
 
@@ -74,14 +75,105 @@ class PredictOptions:
     """Model label to task label, for models whose labels are named otherwise."""
 
 
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """A kind of model that a spec may ask for."""
+
+    name: str
+    """Key of MODELS."""
+    summary: str
+    """One line for the reference page."""
+    start: str
+    """What its specs begin with, up to a colon; without one it is the whole spec; empty: any other spec."""
+    load: Callable[[str, Task, "Accelerator", PredictOptions, Source], Predictor]
+    """Loads a model, given what follows `start`."""
+    own_labels: bool
+    """Its labels are its own; the others need those of a task, its rules, its prompt or its training examples."""
+    on_hub: bool
+    """What follows `start` may be a hub id."""
+
+    def fits(self, spec: str) -> bool:
+        """Tell whether a spec asks for this kind."""
+        return spec.startswith(self.start) if self.start[-1:] in ("", ":") else spec == self.start
+
+
+def _load_rule(_: str, task: Task, *__: object) -> Predictor:
+    from crt.models.rule import load_rule
+
+    return load_rule(task)
+
+
+def _load_tiny(*_: object) -> Predictor:
+    raise ModelError(f"'{TINY}' has random weights and is for training only: train it first, then evaluate it")
+
+
+def _load_embedding(
+    spec: str, task: Task, accelerator: "Accelerator", options: PredictOptions, source: Source
+) -> Predictor:
+    from crt.models.embedding import load_embedding
+
+    return load_embedding(spec, task, accelerator, options, source)
+
+
+def _load_zeroshot(spec: str, task: Task, accelerator: "Accelerator", options: PredictOptions, _: Source) -> Predictor:
+    from crt.models.zeroshot import load_zeroshot
+
+    return load_zeroshot(spec, task, accelerator, options)
+
+
+def _load_checkpoint(
+    spec: str, task: Task, accelerator: "Accelerator", options: PredictOptions, _: Source
+) -> Predictor:
+    from crt.models.transformer import load_transformer
+
+    return load_transformer(spec, task, accelerator, options)
+
+
+MODELS: Mapping[str, ModelKind] = {
+    kind.name: kind
+    for kind in (
+        ModelKind(
+            "rule", "keyword rules, a floor: `rule`", RULE, _load_rule, own_labels=False, on_hub=False
+        ),
+        ModelKind(
+            "tiny", "a small BERT with random weights, for training only: `tiny`", TINY, _load_tiny, own_labels=False, on_hub=False
+        ),
+        ModelKind(
+            "embedding", "a sentence encoder and the mean of each class of the training split: `embedding:ID`",
+            f"{EMBEDDING}:", _load_embedding, own_labels=False, on_hub=True,
+        ),
+        ModelKind(
+            "zeroshot", "a language model that reads a prompt: `zeroshot:ID`, or `zeroshot:URL#MODEL` on a server",
+            f"{ZEROSHOT}:", _load_zeroshot, own_labels=False, on_hub=True,
+        ),
+        ModelKind(
+            "checkpoint", "a sequence classifier of transformers: a folder, a hub id, `models:/NAME@ALIAS` or `models:/NAME/VERSION`",
+            "", _load_checkpoint, own_labels=True, on_hub=True,
+        ),
+    )
+}  # fmt: skip
+"""The kinds of models by name; the last one fits every spec that none before it does."""
+
+
+def kind_of(spec: str) -> tuple[ModelKind, str]:
+    """Return the kind of model that a spec asks for, and what follows the start of the spec."""
+    kind = next(kind for kind in MODELS.values() if kind.fits(spec))
+    return kind, spec.removeprefix(kind.start)
+
+
+def needs_hub(spec: str) -> bool:
+    """Tell whether a model must be looked for on the hub; an empty spec is a model of the registry, or the rules."""
+    kind, rest = kind_of(spec)
+    return kind.on_hub and rest != "" and ":" not in rest and not exists(rest)
+
+
 def load_predictor(
     spec: str, task: Task, accelerator: "Accelerator", options: PredictOptions, source: Source | None = None
 ) -> Predictor:
     """Load a model for a task; the labels of both must agree by name.
 
     Args:
-        spec: `rule`, the folder of a checkpoint, a hub id, `embedding:` and an encoder, or `zeroshot:` and a language
-            model or the address of a server (`zeroshot:http://localhost:8000/v1#NAME`).
+        spec: as MODELS describes it, a model of the registry as the folder of its checkpoint.
         task: the task; without labels it takes those of the model.
         accelerator: device and processes.
         options: how to predict.
@@ -90,24 +182,8 @@ def load_predictor(
     Raises:
         ModelError: the model cannot be loaded, has no classification head or other labels than the task.
     """
-    if spec == RULE:
-        from crt.models.rule import load_rule
-
-        return load_rule(task)
-    if spec == TINY:
-        raise ModelError(f"'{TINY}' has random weights and is for training only: train it first, then evaluate it")
-    kind, found, rest = spec.partition(":")
-    if found and kind == EMBEDDING:
-        from crt.models.embedding import load_embedding
-
-        return load_embedding(rest, task, accelerator, options, source or Source())
-    if found and kind == ZEROSHOT:
-        from crt.models.zeroshot import load_zeroshot
-
-        return load_zeroshot(rest, task, accelerator, options)
-    from crt.models.transformer import load_transformer
-
-    return load_transformer(spec, task, accelerator, options)
+    kind, rest = kind_of(spec)
+    return kind.load(rest, task, accelerator, options, source or Source())
 
 
 def predict_all(predictor: Predictor, inputs: Sequence[Input]) -> Prediction:

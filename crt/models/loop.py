@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,12 +12,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, get_linear_sc
 
 from crt.catalogue import Task
 from crt.models.augmentation import Augmenter
+from crt.models.recipe import TrainOptions
 from crt.models.resuming import State
 from crt.models.transformer import TransformerClassifier, collate, encode
 from crt.tasks import Split
-
-if TYPE_CHECKING:
-    from crt.models.training import TrainOptions
 
 _WINDOW = 50
 """Batches that are sorted by length together: little padding, still random steps."""
@@ -32,7 +30,7 @@ class Loop:
         tokenizer: PreTrainedTokenizerBase,
         split: Split,
         accelerator: Accelerator,
-        options: "TrainOptions",
+        options: TrainOptions,
     ) -> None:
         """Take a model on its way to the device, and all that it is trained on.
 

@@ -28,6 +28,8 @@ def start(precision: str = "auto") -> Accelerator:
         precision: fp32, bf16, fp16, or auto: what the user's accelerate configuration says, else bf16 on a GPU that
             has it, else fp32.
     """
+    # else MKL sums short and long products in another order on some CPUs, and a row depends on its batch and the threads
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
     transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     if precision == "auto":

@@ -23,9 +23,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.catalogue import Task
 from crt.errors import ModelError, remedy
-from crt.models import PredictOptions, augmented_name, predict_all
+from crt.models import augmented_name, predict_all
 from crt.models.loop import Loop
 from crt.models.processes import precision_of, share
+from crt.models.recipe import SELECTION_METRICS, TrainOptions
 from crt.models.resuming import State, StateFile, fingerprint
 from crt.models.tiny import build_tiny
 from crt.models.transformer import (
@@ -38,47 +39,9 @@ from crt.models.transformer import (
 )
 from crt.records import RULE, TINY
 from crt.resources import rows_digest
-from crt.scoring.metrics import accuracy, macro_f1
 from crt.tasks import Split
 
 log = logging.getLogger(__name__)
-
-SELECTION_METRICS = {"accuracy": accuracy, "macro_f1": macro_f1}
-"""What the best epoch may be chosen by."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrainOptions:
-    """How a model is trained."""
-
-    model: str = "hfl/chinese-roberta-wwm-ext"
-    """Hub id or folder of an encoder or classifier, or `tiny`."""
-    num_train_epochs: int = 1
-    """Passes over the training examples."""
-    train_batch_size: int = 8
-    """Examples in a forward pass, over all processes."""
-    gradient_accumulation_steps: int = 1
-    """Forward passes that make one step of the optimizer."""
-    learning_rate: float = 2e-5
-    """Peak of the linear schedule."""
-    weight_decay: float = 0.01
-    """Not applied to biases and layer norms."""
-    warmup_ratio: float = 0.1
-    """Share of the steps over which the learning rate rises."""
-    max_grad_norm: float = 1.0
-    """Gradients are clipped to this norm."""
-    seed: int = 42
-    """Of the weights of a new head, of dropout and of the order of the examples."""
-    selection_metric: str = "accuracy"
-    """Key of SELECTION_METRICS."""
-    predict: PredictOptions = field(default_factory=PredictOptions)
-    """Input length and precision."""
-    augment: tuple[str, ...] = ()
-    """Perturbations of training examples; the selection split stays as it is."""
-    augment_prob: float = 0.15
-    """Share of the sites that these edit."""
-    augment_share: float = 0.5
-    """Share of the examples that are perturbed in an epoch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreT
 from crt.catalogue import Task
 from crt.errors import CrtError, ModelError, is_full, no_room
 from crt.files import is_folder
+from crt.invocation import next_command
 from crt.models import BASELINES, PredictOptions, match_labels
 from crt.models.processes import gather, precision_of
 from crt.records import RULE, Input, Prediction
@@ -214,7 +215,7 @@ def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: P
     if missing:
         raise ModelError(
             f"model {spec} has no trained classification head (missing: {', '.join(missing[:3])}); "
-            f"train it first: mlflow run . -e train -P dataset={task.name} -P model={spec}"
+            f"train it first: {next_command('train', {'dataset': task.name, 'model': spec})}"
         )
     length = options.max_length or int(getattr(model.config, "crt_max_length", MAX_LENGTH))
     tokenizer = load_tokenizer(spec, length)

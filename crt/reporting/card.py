@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping
 from math import isnan
 
-import pandas as pd
-
 from crt.catalogue import Task
 from crt.records import CLEAN
-from crt.reporting.table import DASH, markdown, summary_table
+from crt.reporting.table import markdown
 from crt.reporting.verdict import verdict
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
+from crt.scoring.summary import DASH, Comparison
 
 LONGEST = 5000
 """Characters of a description that MLflow keeps."""
@@ -29,7 +28,7 @@ TRAINING = {
 
 
 def card(
-    reference: str, task: Task, training: Mapping[str, str], measured: Mapping[str, tuple[pd.DataFrame, Evidence]]
+    reference: str, task: Task, training: Mapping[str, str], measured: Mapping[str, tuple[Comparison, Evidence]]
 ) -> str:
     """Return the card in Markdown, not longer than LONGEST: what does not fit is left out, the last sentences first.
 
@@ -37,7 +36,7 @@ def card(
         reference: `name/version`.
         task: that it was trained on.
         training: params of the training by name, `metric` and `value` of the selected epoch among them.
-        measured: for each split that it was evaluated on the cells and the evidence from them.
+        measured: for each split that it was evaluated on what was measured, and the evidence.
     """
     rows = [(title, training[name]) for name, title in TRAINING.items() if training.get(name)]
     if "metric" in training:
@@ -53,15 +52,16 @@ def card(
         "## Loading\n",
         f'```python\nimport mlflow\nclassify = mlflow.transformers.load_model("models:/{reference}")\n```\n',
     ]
-    for split, (cells, evidence) in measured.items():
-        parts += [f"\n## On {split} ({int(cells['num_examples'].max())} examples)\n", _scores(cells, evidence)]
-        parts += [f"- {sentence}" for sentence in verdict(cells, evidence)]
+    for split, (found, evidence) in measured.items():
+        count = int(found.cells["num_examples"].max())
+        parts += [f"\n## On {split} ({count} examples)\n", _scores(found, evidence), f"`{found.signature}`\n"]
+        parts += [f"- {sentence}" for sentence in verdict(found, evidence)]
     while len("\n".join(parts)) > LONGEST:
         parts.pop()
     return "\n".join(parts)
 
 
-def _scores(cells: pd.DataFrame, evidence: Evidence) -> str:
+def _scores(found: Comparison, evidence: Evidence) -> str:
     """Return clean and perturbed scores with their intervals, in percent."""
     over_all = evidence.intervals[evidence.intervals["perturbation"].isin([CLEAN, ALL])].set_index("metric")
     titles = {
@@ -76,7 +76,7 @@ def _scores(cells: pd.DataFrame, evidence: Evidence) -> str:
         for name, title in titles.items():
             value, low, high = 100 * over_all.loc[name, ["value", "low", "high"]].to_numpy(dtype=float)
             yield (title, DASH, DASH) if isnan(value) else (title, f"{value:.1f}", f"{low:.1f} to {high:.1f}")
-        summary = summary_table(cells)
+        summary = found.summary
         worst = summary.iloc[int(summary["perturbed_acc_mean"].to_numpy(dtype=float).argmin())]
         where = f"lowest accuracy: {worst['perturbation']} at prob {worst['prob']:g}"
         yield where, f"{100 * worst['perturbed_acc_mean']:.1f}", ""

@@ -1,32 +1,19 @@
-"""Tables: every cell, mean and standard deviation over seeds, and the paper table.
-
-All functions take stored cells as `history.cell_frame` gives them: one row a cell, keys, params and metrics as columns.
-"""
+"""Tables: every cell, the paper table, and those of the studies beside the grid."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
-from crt.perturbations import PERTURBATIONS
 from crt.perturbations.text import HAN
-from crt.records import CLEAN
+from crt.records import CLEAN, Study
 from crt.scoring.metrics import METRICS, REFERENCE_METRICS
 from crt.scoring.statistics import ALPHA
-
-KEYS = ("model", "dataset", "perturbation", "prob", "seed")
-GROUP = ("model", "dataset", "perturbation", "prob")
-ORDER = ("dataset", "model", "perturbation", "prob", "degree", "seed", "train_seed")
-SPREAD = ("mean", "std", "n", "mean_std")
-"""What is told of a number over seeds."""
-DASH = "–"
+from crt.scoring.summary import DASH, KEYS, Comparison, in_order, mean_std
 
 CHINESE = r"\usepackage{xeCJK}"
 """What LaTeX needs to set Chinese names."""
-
-TRAIN_SEEDS, SEEDS = "training seeds", "perturbation seeds"
 
 
 def detail_table(cells: pd.DataFrame) -> pd.DataFrame:
@@ -34,96 +21,6 @@ def detail_table(cells: pd.DataFrame) -> pd.DataFrame:
     rows = cells[cells["perturbation"] != CLEAN]
     table = in_order(rows).reindex(columns=[*KEYS, *REFERENCE_METRICS]).reset_index(drop=True)
     return table.astype({name: "Int64" for name in REFERENCE_METRICS if name.startswith("num_")})
-
-
-def in_order(cells: pd.DataFrame) -> pd.DataFrame:
-    """Sort by the keys that are there; perturbations in the order of PERTURBATIONS."""
-    order = {name: number for number, name in enumerate((CLEAN, *PERTURBATIONS))}
-    keys = [key for key in ORDER if key in cells]
-    return cells.sort_values(
-        keys,
-        key=lambda column: column.map(lambda p: order.get(p, len(order))) if column.name == "perturbation" else column,
-    )
-
-
-def summary_table(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return mean, std and n of each metric by model, data set, perturbation and prob.
-
-    Perturbation seeds are averaged within a training seed. The standard deviation (n - 1) is over training seeds if
-    there are several, else over perturbation seeds; column `over` says which. With one value there is no std.
-    """
-    rows = _perturbed(cells)
-    names = [name for name in METRICS if name in rows]
-    group = list(GROUP)
-    several = rows.groupby(group)["train_seed"].transform("nunique") > 1
-    trained = rows[several].groupby([*group, "train_seed"], sort=False, as_index=False)[names].mean()
-    table = rows[group].drop_duplicates(ignore_index=True)
-    values = pd.concat([rows[~several], trained])[[*group, *names]].groupby(group, sort=False)
-    keys = pd.MultiIndex.from_frame(table)
-    mean, std, count = (found.reindex(keys) for found in (values.mean(), values.std(ddof=1), values.count()))
-    over = rows.assign(over=several.map({True: TRAIN_SEEDS, False: SEEDS})).groupby(group)["over"].first()
-    columns: dict[str, Any] = {"over": over.reindex(keys), "n": values.size().reindex(keys)}
-    for name in METRICS:
-        parts = dict.fromkeys(("mean", "std", "n", "mean_std"))
-        if name in names:
-            texts = [mean_std(m, s) if m == m else None for m, s in zip(mean[name], std[name], strict=True)]  # noqa: PLR0124  NaN
-            there = count[name].where(count[name] > 0)
-            parts = {"mean": mean[name], "std": std[name], "n": there, "mean_std": texts}
-        columns |= {f"{name}_{part}": value for part, value in parts.items()}
-    return pd.concat([table, pd.DataFrame(columns, index=keys).reset_index(drop=True)], axis=1)
-
-
-def dose_area(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the area under the accuracy over the prob, by model, data set and perturbation: a mean over the doses.
-
-    The trapezoidal rule from prob 0, which is the clean accuracy, to the largest prob, divided by the largest prob. A seed
-    that lacks one of the probs has no area. Mean, std and n are over seeds as in `summary_table`. Areas can be compared
-    where column `probs` is the same.
-    """
-    parts = []
-    rows = _perturbed(cells)
-    for key, group in rows[rows["prob"] > 0].groupby(list(GROUP[:3]), sort=False):
-        unit, over = _over(group)
-        seeds = group.groupby(unit)
-        curves = group.groupby([unit, "prob"])["perturbed_acc"].mean().unstack()  # noqa: PD010  seeds by probs
-        curves.insert(0, 0.0, seeds["clean_acc"].mean())
-        curves = curves.dropna()
-        probs, heights = curves.columns.to_numpy(dtype=float), curves.to_numpy(dtype=float)
-        areas = (heights[:, 1:] + heights[:, :-1]) / 2 @ (probs[1:] - probs[:-1]) / probs[-1]
-        row: dict[str, Any] = dict(zip(GROUP, key, strict=False))
-        row |= {"probs": ",".join(f"{prob:g}" for prob in probs[1:]), "over": over, "n": len(seeds)}
-        parts.append(row | _spread("area", pd.Series(areas)))
-    return pd.DataFrame(parts, columns=[*GROUP[:3], "probs", "over", "n", *(f"area_{part}" for part in SPREAD)])
-
-
-def _perturbed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the perturbed cells in order, an unknown training seed as an empty text."""
-    rows = in_order(cells[cells["perturbation"] != CLEAN])
-    return rows.assign(train_seed=rows["train_seed"].fillna("") if "train_seed" in rows else "")
-
-
-def _over(group: pd.DataFrame) -> tuple[str, str]:
-    """Return what a std is over: training seeds where there are several, else perturbation seeds; column and name."""
-    return ("train_seed", TRAIN_SEEDS) if len(set(group["train_seed"])) > 1 else ("seed", SEEDS)
-
-
-def _spread(name: str, values: pd.Series) -> dict[str, Any]:
-    """Return mean, std (n - 1), n and both as a text, of the values that are defined; nothing where there is none."""
-    defined = values.dropna()
-    if defined.empty:
-        return {}
-    mean, std = defined.mean(), defined.std(ddof=1) if len(defined) > 1 else None
-    return dict(zip([f"{name}_{part}" for part in SPREAD], (mean, std, len(defined), mean_std(mean, std)), strict=True))
-
-
-def mean_std(mean: float | None, std: float | None, *, scale: float = 1.0, digits: int = 4) -> str:
-    """Return `mean±std`; the mean alone where there is no std, a dash where there is no mean."""
-    if mean is None or pd.isna(mean):
-        return DASH
-    text = f"{mean * scale:z.{digits}f}"  # z: no minus before a zero
-    if std is None or pd.isna(std):
-        return text
-    return f"{text}±{std * scale:.{digits}f}"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
@@ -185,21 +82,19 @@ class PaperTable:
         return "\n".join(lines) + "\n"
 
 
-def paper_table(cells: pd.DataFrame, metric: str, signature: str, tests: pd.DataFrame | None = None) -> PaperTable:
+def paper_table(found: Comparison, metric: str, tests: pd.DataFrame | None = None) -> PaperTable:
     """Return the paper table of a metric.
 
     Args:
-        cells: stored cells, clean ones among them: they give the clean accuracy.
+        found: what is compared.
         metric: key of METRICS, a fraction 0..1.
-        signature: see `PaperTable`.
         tests: of clean against perturbed accuracy, with a column significant; values that are get a star.
     """
-    summary = summary_table(cells)
+    summary = found.summary
     means, stds = (_wide(summary, f"{metric}_{part}") for part in ("mean", "std"))
     average = means.mean(axis=1, skipna=False)
-    clean = cells[cells["perturbation"] == CLEAN].groupby(["dataset", "model"])["clean_acc"].mean()
     pairs = [(dataset, model) for dataset, _, model in means.index]
-    means.insert(0, "clean acc", [clean.get(pair, float("nan")) for pair in pairs])
+    means.insert(0, "clean acc", [found.clean.get(pair, float("nan")) for pair in pairs])
     means["mean"] = average
     stds = stds.reindex(columns=means.columns)
     starred = (
@@ -230,7 +125,7 @@ def paper_table(cells: pd.DataFrame, metric: str, signature: str, tests: pd.Data
             f" *: differs from the clean accuracy (exact McNemar test, the largest p of the seeds, p < {ALPHA} after "
             f"Holm's correction for {len(tests)} tests)."
         )
-    return PaperTable(metric, header, rows, _best(means, metric), caption, signature)
+    return PaperTable(metric, header, rows, _best(means, metric), caption, found.signature)
 
 
 def win_tables(duels: pd.DataFrame, signature: str) -> tuple[PaperTable, ...]:
@@ -271,19 +166,7 @@ def win_tables(duels: pd.DataFrame, signature: str) -> tuple[PaperTable, ...]:
     return tuple(tables)
 
 
-STUDIES: Mapping[str, str] = {
-    "heuristics": r"(.*)_(entailed|non_entailed)|nli_accuracy",
-    "behaviour": r"(mft|inv|dir)_pass_rate",
-    "detect": r"(encoder_)?(detection|labelling)_(balanced_accuracy|roc_auc)",
-    "worst_case": r"(.*)_(average|worst)",
-}
-"""The metrics of the studies beside the grid that stand in a table over several models."""
-
-DIGESTS = ("data_digest", "suite_digest", "protocol_digest")
-"""The params of a study's run that say what was measured, and how."""
-
-
-def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
+def study_tables(runs: pd.DataFrame, studies: Mapping[str, Study]) -> tuple[PaperTable, ...]:
     """Return a table for each study and data set: the metrics of each model in percent, the best ones bold.
 
     The last run of each training seed counts, one whose seed is not known only where the model has no other; of several
@@ -291,6 +174,7 @@ def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
 
     Args:
         runs: from `history.study_frame`.
+        studies: what is shown of each kind, and what must agree.
     """
     if runs.empty:
         return ()
@@ -300,7 +184,8 @@ def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
         rows = group.assign(train_seed=seeds).drop_duplicates(["model", "train_seed"], keep="last")
         named = rows["train_seed"] != ""
         rows = rows[named | ~named.groupby(rows["model"]).transform("any")]
-        wanted = re.compile(rf"metric\.(?:{STUDIES[str(kind)]})")
+        study = studies[str(kind)]
+        wanted = re.compile(rf"metric\.(?:{study.shown})")
         columns = sorted(name for name in map(str, rows.columns) if wanted.fullmatch(name))
         models = rows[["model", *columns]].dropna(axis=1, how="all").groupby("model", sort=True)
         means, stds, count = models.mean(), models.std(ddof=1), models.size()
@@ -312,7 +197,7 @@ def study_tables(runs: pd.DataFrame) -> tuple[PaperTable, ...]:
         best = printed.eq(printed.max()) & (means.count() > 1)
         marks = frozenset((int(r), int(c) + 2) for r, c in zip(*best.to_numpy().nonzero(), strict=True))
         header = ("data set", "model", *(name[7:].replace("_", " ") for name in means.columns))
-        digests = [str(d) for c in DIGESTS if c in rows for d in rows[c].dropna().unique()]
+        digests = [str(d) for name in study.agree if name in rows for d in rows[name].dropna().unique()]
         spans = [f"up to {n} ({', '.join(map(str, c.index))})" for n, c in count[count > 1].groupby(count)]
         spread = f", mean±std (n-1) over training seeds: {'; '.join(spans)}" if spans else ""
         caption = f"{kind} on {dataset}, in percent{spread}.{' Best of the models in bold.' if len(means) > 1 else ''}"
@@ -377,24 +262,3 @@ def escaped(text: str) -> str:
 
 def _tex(text: str) -> str:
     return text.translate(_TEX)
-
-
-def headline(cells: pd.DataFrame) -> dict[str, float]:
-    """Return the few numbers that describe one model on one data set: means over its perturbed cells.
-
-    `worst_acc_drop` is the largest mean drop over seeds of a perturbation at a prob.
-    """
-    summary, clean = summary_table(cells), cells[cells["perturbation"] == CLEAN]
-    values = {
-        "clean_acc": clean["clean_acc"].mean() if len(clean) else None,
-        "clean_macro_f1": clean["clean_macro_f1"].mean() if len(clean) else None,
-        "mean_perturbed_acc": summary["perturbed_acc_mean"].mean(),
-        "mean_acc_drop": summary["acc_drop_mean"].mean(),
-        "worst_acc_drop": summary["acc_drop_mean"].max(),
-        "mean_robustness_score": summary["robustness_score_mean"].mean(),
-        "mean_macro_f1_drop": summary["macro_f1_drop_mean"].mean(),
-        "mean_attack_success_rate": summary["attack_success_rate_mean"].mean(),
-        "mean_changed_rate": summary["changed_rate_mean"].mean(),
-        "num_examples": cells["num_examples"].max(),
-    }
-    return {name: float(value) for name, value in values.items() if value is not None and not pd.isna(value)}

@@ -5,27 +5,25 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from crt.records import CLEAN
-from crt.reporting.table import summary_table
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
 from crt.scoring.statistics import ALPHA, LEVEL, POWER, detectable_difference
+from crt.scoring.summary import Comparison
 from crt.scoring.weak_spots import SMALLEST
 
 
-def verdict(cells: pd.DataFrame, evidence: Evidence) -> tuple[str, ...]:
+def verdict(comparison: Comparison, evidence: Evidence) -> tuple[str, ...]:
     """Return what a comparison found: the largest drop, then a paragraph for each model on each data set, then their ranks.
 
     Args:
-        cells: stored cells.
+        comparison: what is compared.
         evidence: where it is empty, nothing is called significant and no interval is given.
     """
-    summary = summary_table(cells)
-    clean = cells[cells["perturbation"] == CLEAN].groupby(["dataset", "model"])["clean_acc"].mean()
+    summary = comparison.summary
     found, paragraphs = [], []
     for (dataset, model), rows in summary.groupby(["dataset", "model"], sort=False):
         drops = rows["acc_drop_mean"].to_numpy(dtype=float)
-        before = clean.get((dataset, model))
+        before = comparison.clean.get((dataset, model))
         if before is not None and not np.isnan(drops).all():
             worst = rows.iloc[int(np.nanargmax(drops))]
             found.append((float(np.nanmax(drops)), f"{model} on {dataset}", worst))

@@ -6,7 +6,7 @@ ever a stand-in.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,26 @@ from numpy.typing import NDArray
 from crt.records import Outcome
 
 Labels = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """What the metrics with intervals are ratios of, added up within each of r resamples of the examples."""
+
+    total: Floats
+    """float64[r]: examples."""
+    right: Floats
+    """float64[r]: those that are right when clean."""
+    still: Floats
+    """float64[r]: those that are right when perturbed."""
+    attacked: Floats
+    """float64[r]: those that are right when clean and really changed."""
+    lost: Floats
+    """float64[r]: of these, the ones that are now wrong."""
+    clean_f1: Floats
+    """float64[r]: macro-F1 on the original inputs."""
+    after_f1: Floats
+    """float64[r]: macro-F1 on the perturbed inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +48,8 @@ class Metric:
     """Which direction is good for a model."""
     compute: Callable[[Outcome], float | None]
     """None where it is undefined."""
+    resampled: Callable[[Sums], Floats] | None = None
+    """The same of resamples, NaN where it is undefined; None: it gets no interval."""
 
 
 def accuracy(*, gold: Labels, predicted: Labels) -> float | None:
@@ -62,6 +84,11 @@ def balanced_accuracy(*, gold: Labels, predicted: Labels) -> float | None:
     is the mean precision.
     """
     return float(np.mean(list(recalls(gold=gold, predicted=predicted).values()))) if len(gold) else None
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Divide element by element; NaN where there is nothing to divide by."""
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
 
 
 def _ratio(above: float, below: float) -> float | None:
@@ -149,19 +176,38 @@ def unk_rate_increase(o: Outcome) -> float | None:
 METRICS: Mapping[str, Metric] = {
     m.name: m
     for m in (
-        Metric("clean_acc", "accuracy on the original inputs", "higher", clean_acc),
-        Metric("perturbed_acc", "accuracy on the perturbed inputs", "higher", perturbed_acc),
+        Metric("clean_acc", "accuracy on the original inputs", "higher", clean_acc, lambda s: ratio(s.right, s.total)),
         Metric(
-            "acc_drop", "clean minus perturbed accuracy", "lower", lambda o: _difference(clean_acc(o), perturbed_acc(o))
+            "perturbed_acc",
+            "accuracy on the perturbed inputs",
+            "higher",
+            perturbed_acc,
+            lambda s: ratio(s.still, s.total),
         ),
-        Metric("robustness_score", "perturbed divided by clean accuracy", "higher", robustness_score),
-        Metric("clean_macro_f1", "macro-F1 on the original inputs", "higher", clean_macro_f1),
-        Metric("perturbed_macro_f1", "macro-F1 on the perturbed inputs", "higher", perturbed_macro_f1),
+        Metric(
+            "acc_drop",
+            "clean minus perturbed accuracy",
+            "lower",
+            lambda o: _difference(clean_acc(o), perturbed_acc(o)),
+            lambda s: ratio(s.right, s.total) - ratio(s.still, s.total),
+        ),
+        Metric(
+            "robustness_score",
+            "perturbed divided by clean accuracy",
+            "higher",
+            robustness_score,
+            lambda s: ratio(s.still, s.right),
+        ),
+        Metric("clean_macro_f1", "macro-F1 on the original inputs", "higher", clean_macro_f1, lambda s: s.clean_f1),
+        Metric(
+            "perturbed_macro_f1", "macro-F1 on the perturbed inputs", "higher", perturbed_macro_f1, lambda s: s.after_f1
+        ),
         Metric(
             "macro_f1_drop",
             "clean minus perturbed macro-F1",
             "lower",
             lambda o: _difference(clean_macro_f1(o), perturbed_macro_f1(o)),
+            lambda s: s.clean_f1 - s.after_f1,
         ),
         Metric("num_examples", "examples", "neither", lambda o: len(o.gold)),
         Metric("num_changed", "examples whose input really changed", "neither", lambda o: int(o.changed.sum())),
@@ -207,7 +253,13 @@ METRICS: Mapping[str, Metric] = {
             "neither",
             lambda o: int(_attacked(o).sum()),
         ),
-        Metric("attack_success_rate", "of those, the share that is now wrong", "lower", attack_success_rate),
+        Metric(
+            "attack_success_rate",
+            "of those, the share that is now wrong",
+            "lower",
+            attack_success_rate,
+            lambda s: ratio(s.lost, s.attacked),
+        ),
         Metric(
             "site_rate",
             "share of examples with at least one place to edit",
@@ -238,7 +290,13 @@ METRICS: Mapping[str, Metric] = {
             "neither",
             lambda o: _ratio(int(o.truncated[:, 1].sum()), len(o.gold)),
         ),
-        Metric("relative_drop", "accuracy drop divided by clean accuracy", "lower", relative_drop),
+        Metric(
+            "relative_drop",
+            "accuracy drop divided by clean accuracy",
+            "lower",
+            relative_drop,
+            lambda s: 1 - ratio(s.still, s.right),
+        ),
         Metric(
             "attack_success_rate_of_clean_correct",
             "of the examples that are right when clean, changed or not, the share that is now wrong",
@@ -253,10 +311,14 @@ METRICS: Mapping[str, Metric] = {
         ),
     )
 }
-"""The metrics by name; the first 17 in the order of the reference protocol's columns, then what crt adds."""
+"""The metrics by name: those of the reference protocol, then what crt adds."""
 
-REFERENCE_METRICS = tuple(METRICS)[:17]
-"""The metric columns of the reference protocol."""
+REFERENCE_METRICS = (
+    "clean_acc", "perturbed_acc", "acc_drop", "robustness_score", "clean_macro_f1", "perturbed_macro_f1", "macro_f1_drop",
+    "num_examples", "num_changed", "changed_rate", "mean_char_change_ratio", "num_resource_hits", "resource_coverage_rate",
+    "mean_resource_hits_per_example", "num_clean_correct", "num_attack_eval", "attack_success_rate",
+)  # fmt: skip
+"""The metric columns of the reference protocol, in its order."""
 
 CLEAN_METRICS = ("clean_acc", "clean_macro_f1", "num_examples", "num_clean_correct", "truncated_rate")
 """The metrics that a clean cell has."""

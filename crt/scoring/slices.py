@@ -15,7 +15,7 @@ import pandas as pd
 from crt.perturbations.characters import CLASSES, is_polyphone, is_uncommon
 from crt.perturbations.garden_path import crossing
 from crt.records import Example, Input
-from crt.scoring.heuristics import NEGATION, overlap
+from crt.scoring.cues import NEGATION, overlap
 
 CLUSTER = "cluster"
 """Column of the facts that is equal for examples of one text; they are no independent evidence."""

@@ -1,7 +1,7 @@
 """The stored outcomes of one model on one data set, side by side: what intervals and tests are computed from.
 
-A seed of the training and a seed of the perturbation are told apart: values are averaged over the perturbation seeds
-within a training seed, then over training seeds. An example is resampled with all its seeds. A test belongs to one
+A seed of the training and a seed of the perturbation are told apart, see `by_seed`: values are averaged over the
+perturbation seeds within a training seed, then over training seeds. An example is resampled with all its seeds. A test belongs to one
 (prob, seed); over the seeds of a row the largest p-value counts, so that a finding holds for each of them.
 """
 
@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crt.records import CLEAN
+from crt.scoring.metrics import METRICS, Floats, Sums, ratio
 from crt.scoring.slices import CLUSTER
 from crt.scoring.statistics import (
     Resampling,
@@ -22,14 +23,13 @@ from crt.scoring.statistics import (
     mcnemar,
     summed,
 )
+from crt.scoring.summary import by_seed
 
 GROUP = ["perturbation", "prob"]
 """What a row of a result is about; the seeds are averaged over."""
 
 ALL = "all"
 """Stands for all perturbations together."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,8 @@ def stack(cells: pd.DataFrame, outcomes: Sequence[pd.DataFrame], facts: pd.DataF
     )
 
 
-def ratio(above: Floats, below: Floats) -> Floats:
-    """Divide element by element; NaN where there is nothing to divide by."""
-    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
-
-
 def _columns(stacked: Stacked, cell: int) -> Floats:
-    """Return what the metrics of a cell are ratios of, summed within clusters: float64[m, 4 + 5 C]."""
+    """Return what the metrics of a cell are ratios of, summed within clusters: float64[m, 5 + 5 C]."""
     size = int(max(stacked.gold.max(), stacked.clean.max(), stacked.perturbed.max())) + 1
     one_hot = np.eye(size)
     gold, clean, after = (one_hot[labels] for labels in (stacked.gold, stacked.clean[cell], stacked.perturbed[cell]))
@@ -100,27 +95,16 @@ def _columns(stacked: Stacked, cell: int) -> Floats:
     return summed(np.hstack([head, gold, gold * clean, clean, gold * after, after]), stacked.clusters)
 
 
-def _metrics(sums: Floats) -> dict[str, Floats]:
-    """Return the metrics of resamples from their sums of `_columns`; undefined ones are NaN."""
-    count, right, still, attacked, lost = sums[:, :5].T
-    gold, hit, said, hit_after, said_after = np.split(sums[:, 5:], 5, axis=1)
+def _sums(columns: Floats) -> Sums:
+    """Return the sums of resamples from those of `_columns`, float64[r, 5 + 5 C]."""
+    gold, hit, said, hit_after, said_after = np.split(columns[:, 5:], 5, axis=1)
     there = gold > 0
     clean_f1, after_f1 = (
         (np.where(there, 2 * h / np.where(there, gold + s, 1), 0)).sum(axis=1) / there.sum(axis=1)
         for h, s in ((hit, said), (hit_after, said_after))
     )
-    clean, after = ratio(right, count), ratio(still, count)
-    return {
-        "clean_acc": clean,
-        "perturbed_acc": after,
-        "acc_drop": clean - after,
-        "robustness_score": ratio(still, right),
-        "relative_drop": 1 - ratio(still, right),
-        "clean_macro_f1": clean_f1,
-        "perturbed_macro_f1": after_f1,
-        "macro_f1_drop": clean_f1 - after_f1,
-        "attack_success_rate": ratio(lost, attacked),
-    }
+    total, right, still, attacked, lost = columns[:, :5].T
+    return Sums(total, right, still, attacked, lost, clean_f1, after_f1)
 
 
 def metrics(stacked: Stacked, sums: Callable[[Floats], Floats]) -> dict[str, Floats]:
@@ -132,8 +116,10 @@ def metrics(stacked: Stacked, sums: Callable[[Floats], Floats]) -> dict[str, Flo
     """
     values: dict[str, list[Floats]] = {}
     for cell in range(len(stacked.cells)):
-        for name, value in _metrics(sums(_columns(stacked, cell))).items():
-            values.setdefault(name, []).append(value)
+        found = _sums(sums(_columns(stacked, cell)))
+        for name, metric in METRICS.items():
+            if metric.resampled:
+                values.setdefault(name, []).append(metric.resampled(found))
     return {name: np.stack(value, axis=1) for name, value in values.items()}
 
 
@@ -152,12 +138,11 @@ def means(cells: pd.DataFrame, values: Floats) -> tuple[pd.DataFrame, Floats]:
     Returns:
         The g groups, perturbation and prob; and float64[r, g].
     """
-    inner = cells.groupby([*GROUP, "train_seed"], sort=False)
-    by_training = np.stack([_mean(values[:, rows]) for rows in inner.indices.values()], axis=1)
-    keys = pd.DataFrame(list(inner.indices), columns=[*GROUP, "train_seed"])
-    outer = keys.groupby(GROUP, sort=False).indices
-    groups = pd.DataFrame(list(outer), columns=GROUP)
-    return groups, np.stack([_mean(by_training[:, rows]) for rows in outer.values()], axis=1)
+    rows = pd.concat([cells[[*GROUP, "seed", "train_seed"]].reset_index(drop=True), pd.DataFrame(values.T)], axis=1)
+    names = list(range(len(values)))
+    grouped = by_seed(rows, GROUP, names).groupby(GROUP)[names].mean()
+    groups = cells[GROUP].drop_duplicates(ignore_index=True)
+    return groups, grouped.reindex(pd.MultiIndex.from_frame(groups)).to_numpy().T
 
 
 def _mean(values: Floats) -> Floats:

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from crt.scoring.metrics import ratio
 from crt.scoring.slices import groups_of
-from crt.scoring.stacked import ALL, Stacked, ratio
+from crt.scoring.stacked import ALL, Stacked
 from crt.scoring.statistics import Resampling, bounds, normal_p, summed
 
 SMALLEST = 30

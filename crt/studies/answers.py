@@ -15,7 +15,7 @@ from crt.records import Input, Prediction, ResolvedModel
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from crt.tracking import MlflowTracker
+    from crt.tracking.runs import MlflowTracker
 
 
 def resolved(spec: str, task: Task, accelerator: "Accelerator", tracker: "MlflowTracker | None") -> ResolvedModel:
@@ -34,7 +34,7 @@ def at_hand(model: ResolvedModel) -> ResolvedModel:
     """Return the model where this process can read it: another machine fetches the version that the main one chose."""
     if not model.source.startswith("models:/") or is_folder(model.spec):
         return model
-    from crt import registry
+    from crt.tracking import registry
 
     return ResolvedModel(registry.resolve(model.source)[0], model.source)
 

@@ -18,14 +18,15 @@ import pandas as pd
 
 from crt.errors import DataError
 from crt.files import write_files
+from crt.grid import format_prob
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.randomness import base, smallest
 from crt.reading import Row, read_rows
 from crt.records import Example, Input
 from crt.reporting.spreadsheet import guarded
-from crt.reporting.table import in_order, markdown, mean_std
-from crt.studies.grid import format_prob
+from crt.reporting.table import markdown
+from crt.scoring.summary import in_order, mean_std
 
 log = logging.getLogger(__name__)
 

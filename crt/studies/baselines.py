@@ -61,9 +61,9 @@ def plan(
                 alias = RULE if model == RULE else checkpoint_alias(augmented_name(Path(model).name, augment), seed)
                 spec = RULE if model == RULE else f"models:/{task.registered_name}@{alias}"
                 common = ("--dataset", dataset, *args)
-                train = (*LAUNCH, "entrypoints.train", *common, "--model", model, "--seed", str(seed), *train_args)
+                train = (*LAUNCH, "crt", "train", *common, "--model", model, "--seed", str(seed), *train_args)
                 folder = ("--output_dir", f"{output}/{task.name}/{alias}")
-                evaluate = (*LAUNCH, "entrypoints.evaluate", *common, "--model", spec, *folder, *evaluate_args)
+                evaluate = (*LAUNCH, "crt", "evaluate", *common, "--model", spec, *folder, *evaluate_args)
                 jobs.append(Job(f"{task.name}/{alias}", (evaluate,) if model == RULE else (train, evaluate)))
     return tuple(jobs)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from crt.grid import Grid
 from crt.models import PredictOptions
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
@@ -13,7 +14,6 @@ from crt.scoring.slices import facts_of
 from crt.studies import cells
 from crt.studies.answers import Answers
 from crt.studies.cells import Group, Tracker, each, params_of
-from crt.studies.grid import Grid
 from crt.studies.outcomes import changed_fields, example_pairs, outcome_columns, outcome_of
 from crt.tasks import Source
 

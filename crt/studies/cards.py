@@ -5,19 +5,18 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crt import registry
 from crt.catalogue import Task
+from crt.grid import DEFAULT_PROBS, DEFAULT_SEEDS
 from crt.perturbations import REFERENCE_PERTURBATIONS
+from crt.provenance import latest, like_the_newest
 from crt.records import CLEAN
 from crt.reporting.card import card
-from crt.reporting.signature import latest, signature
-from crt.reporting.table import headline
-from crt.studies.cells import OF_PERTURBATION
+from crt.scoring.summary import Comparison, headline
 from crt.studies.evidence import gather
-from crt.studies.grid import DEFAULT_PROBS, DEFAULT_SEEDS
+from crt.tracking import registry
 
 if TYPE_CHECKING:
-    from crt.tracking import MlflowTracker
+    from crt.tracking.runs import MlflowTracker
 
 log = logging.getLogger(__name__)
 
@@ -39,35 +38,25 @@ def update(tracker: "MlflowTracker", task: Task, source: str, asked: pd.DataFram
         return
     cells = pd.concat([tracker.cells_of(source), asked]).drop_duplicates("run_id", keep="last")
     cells = cells[cells["dataset"] == task.name] if not cells.empty else cells
-    measured: dict[str, pd.DataFrame] = {}
+    measured: dict[str, Comparison] = {}
     for split, rows in cells.groupby("split", sort=False) if not cells.empty else ():
-        newest = latest(_alike(rows))
+        newest = latest(like_the_newest(rows))
         if {CLEAN} < set(newest["perturbation"]) and newest["prob"].max() > 0:
-            measured[str(split)] = newest
-    found = {split: (rows, gather(rows)) for split, rows in measured.items()}
+            measured[str(split)] = Comparison.of(newest)
+    found = {split: (one, gather(one.cells)) for split, one in measured.items()}
     tags = {
         f"{split}/{name}": f"{value:.4f}"
-        for split, rows in measured.items()
-        for name, value in headline(rows).items()
+        for split, one in measured.items()
+        for name, value in headline(one).items()
         if name in ("clean_acc", "mean_perturbed_acc", "worst_acc_drop")
     }
     registry.describe(reference, card(reference, task, registry.training_of(reference), found), tags)
     chosen = measured.get(task.selection_split)
-    if chosen is not None and not (default := _default_grid(chosen)).empty:
-        message = registry.crown(reference, headline(default)["mean_perturbed_acc"], signature(default))
+    if chosen is not None and not (default := _default_grid(chosen.cells)).empty:
+        whole = Comparison.of(default)
+        message = registry.crown(reference, headline(whole)["mean_perturbed_acc"], whole.signature)
         if message:
             log.info("%s", message)
-
-
-def _alike(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells that were measured like the newest one of their perturbation."""
-    for column in ("data_digest", "scoring_version", "predictor"):
-        cells = cells[cells[column] == cells[column].iloc[-1]]
-    for column in ("fields", *OF_PERTURBATION):
-        if column in cells:
-            values = cells[column].fillna("")
-            cells = cells[values == values.groupby(cells["perturbation"]).transform("last")]
-    return cells
 
 
 def _default_grid(cells: pd.DataFrame) -> pd.DataFrame:

@@ -10,16 +10,16 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
-from crt import SCORING_VERSION, __version__
+from crt import __version__, provenance
 from crt.catalogue import Task
 from crt.errors import DataError, ModelError
+from crt.grid import M, Scope, cell_title
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import share
 from crt.perturbations import Loaded, load
+from crt.provenance import Setting, fingerprint
 from crt.records import CLEAN, CellRecord, Input, ResolvedModel
-from crt.resources import manifest
 from crt.studies.answers import at_hand, model_params
-from crt.studies.grid import M, Scope, cell_title, fingerprint
 from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
 
 if TYPE_CHECKING:
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LIBRARIES = ("torch", "transformers", "mlflow")
-"""What a measurement rests on beside the libraries of its perturbation."""
-
-OF_PERTURBATION = ("table_sha256", "resources", "libraries")
-"""Params that say where the sites of a perturbation come from."""
+"""What a measurement depends on beside the libraries of its perturbation."""
 
 
 class Tracker(Protocol):
@@ -91,6 +88,17 @@ class Group:
     def leaked(self) -> int | None:
         """Inputs of the split that also stand in the training split; None where that is not at hand."""
         return None if (overlap := self.overlap) is None else overlap.count("1")
+
+    def setting(self, scope: Scope[M], loaded: Loaded | None, seen: str | None) -> Setting:
+        """Return what a measurement of the model on the data set is made with.
+
+        Args:
+            scope: what is measured.
+            loaded: the perturbation; None for the clean inputs.
+            seen: the overlap, where it counts.
+        """
+        pairs = len(self.task.fields) > 1
+        return Setting(self.digest, self.split.name, pairs, scope.fields, self.predictor.fingerprint, loaded, seen)
 
 
 Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[CellRecord]]
@@ -163,14 +171,7 @@ def _plan(scope: Scope[M], group: Group, loaded: Sequence[Loaded], overlap: str 
     """Return the cells of a group that are to be measured here, each with its key."""
 
     def key(cell: M, perturbation: Loaded | None, seen: str | None) -> str:
-        return fingerprint(
-            cell,
-            examples=group.digest,
-            predictor=group.predictor.fingerprint,
-            fields=scope.fields if len(group.task.fields) > 1 else "both",
-            loaded=perturbation,
-            seen=seen,
-        )
+        return fingerprint(cell, group.setting(scope, perturbation, seen))
 
     cells = [
         (cell, perturbation)
@@ -255,20 +256,12 @@ def params_of(group: Group, scope: Scope[M], loaded: Loaded | None) -> dict[str,
         loaded: the perturbation; None for the clean inputs.
     """
     params = {
-        "split": group.split.name,
-        "data_digest": group.digest,
+        **provenance.params(group.setting(scope, loaded, None)),
         "unlabelled_rows": str(group.split.unlabelled),
-        "scoring_version": str(SCORING_VERSION),
         "versions": ", ".join([f"crt {__version__}", *(f"{name} {version(name)}" for name in LIBRARIES)]),
         "data_source": group.dataset,
         "max_samples": str(scope.limit or ""),
         "exclude_seen": str(scope.exclude_seen).lower(),
         **model_params(group.predictor, group.model.source),
     }
-    if loaded is not None:
-        params["fields"] = scope.fields if len(group.task.fields) > 1 else "text"
-        params["table_sha256"] = loaded.table.sha256[:16] if loaded.table else ""
-        resources = loaded.perturbation.resources
-        params["resources"] = ", ".join(f"{path} {manifest()[path][:8]}" for path in resources)
-        params["libraries"] = ", ".join(f"{name} {version(name)}" for name in loaded.perturbation.libraries)
     return {name: value for name, value in params.items() if value}

@@ -1,9 +1,9 @@
 """The comparison: stored cells of many runs become the paper table."""
 
 import logging
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,55 +11,37 @@ import pandas as pd
 
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
+from crt.invocation import next_command
+from crt.provenance import agreeing, latest, of_perturbation
 from crt.records import CLEAN
 from crt.reporting.page import page
-from crt.reporting.signature import latest, signature
-from crt.reporting.table import (
-    PaperTable,
-    detail_table,
-    dose_area,
-    headline,
-    paper_table,
-    study_tables,
-    summary_table,
-    win_tables,
-)
+from crt.reporting.table import PaperTable, detail_table, paper_table, study_tables, win_tables
 from crt.scoring.evidence import Evidence
-from crt.studies.cells import OF_PERTURBATION
+from crt.scoring.summary import Comparison, dose_area, headline
+from crt.studies import STUDIES
 from crt.studies.evidence import gather
 from crt.studies.report import report
 from crt.studies.results import staged
 from crt.tasks import slug
 
 if TYPE_CHECKING:
-    from crt.tracking import MlflowTracker
+    from crt.tracking.runs import MlflowTracker
 
 log = logging.getLogger(__name__)
 
-METRICS = ("perturbed_acc", "acc_drop", "attack_success_rate")
+TABLES = ("perturbed_acc", "acc_drop", "attack_success_rate")
 """The metrics that get a paper table; the first one goes into the notes."""
 
 TESTED = ("perturbed_acc", "acc_drop")
 """Those that the tests of clean against perturbed answers speak of."""
 
-AGREE: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("scoring_version", ()),
-    ("data_digest", ("dataset",)),
-    ("fields", ("dataset", "perturbation")),
-    ("table_sha256", ("perturbation",)),
-    ("resources", ("perturbation",)),
-    ("libraries", ("perturbation",)),
-    ("predictor", ("dataset", "model", "train_seed")),
-)
-"""Params that must agree among the cells of a comparison, and within what."""
-
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """What `compare` found."""
+class Published:
+    """What `compare` wrote."""
 
     tables: tuple[PaperTable, ...]
-    """One for each of METRICS."""
+    """One for each of TABLES."""
     cells: pd.DataFrame
     """The cells that they are made of."""
     verdict: tuple[str, ...]
@@ -90,9 +72,16 @@ def select(
     if not cells.empty:
         cells = _of_split(cells, split)
     if cells.empty or (cells["perturbation"] == CLEAN).all():
-        raise TrackingError("there is no finished cell to compare; run: mlflow run . -e evaluate -P dataset=tnews")
+        raise TrackingError(
+            f"there is no finished cell to compare; run: {next_command('evaluate', {'dataset': 'tnews'})}"
+        )
     cells = latest(_of_training(cells))
-    faults = [fault for param, within in AGREE if param in cells for fault in _disagreements(cells, param, within)]
+    faults = [
+        fault
+        for fact in agreeing()
+        if fact.name in cells
+        for fault in _disagreements(cells, fact.name, fact.within or ())
+    ]
     if faults:
         raise TrackingError(
             "these cells were not measured in the same way:\n"
@@ -160,7 +149,7 @@ def _disagreements(cells: pd.DataFrame, param: str, within: tuple[str, ...]) -> 
 
 def _told(cells: pd.DataFrame, param: str) -> pd.DataFrame:
     """Return the cells that say something of a param; a perturbation without a table, or without parts, says that."""
-    if param in OF_PERTURBATION:
+    if param in of_perturbation():
         return cells[cells["perturbation"] != CLEAN].fillna({param: "none"})
     return cells.dropna(subset=[param])
 
@@ -183,8 +172,7 @@ def _redo(row: pd.Series, newest: pd.Series) -> str:
         "fields": value(newest, "fields").replace("text", "").replace("both", ""),
         "force": "true",
     }
-    given = " ".join(f"-P {name}={shlex.quote(text)}" for name, text in options.items() if text)
-    return f"mlflow run . -e evaluate {given}"
+    return next_command("evaluate", options)
 
 
 def any_cell(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> bool:
@@ -198,21 +186,24 @@ def any_cell(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Seque
 def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> pd.DataFrame:
     """Return the runs of the other studies to compare: for each data set those that were measured like the newest one.
 
-    Every param that ends in `_digest` must agree where it is there.
+    What must agree, where it is there, is said by the record of the study.
     """
     for column, wanted in (("model", models), ("dataset", datasets)):
         if wanted and column in runs:
             runs = runs[runs[column].isin(wanted)]
-    for digest in [name for name in map(str, runs.columns) if name.endswith("_digest")]:
-        newest = runs.groupby(["kind", "dataset"])[digest].transform("last")
-        odd = runs[digest].notna() & (runs[digest] != newest)
+    for param in map(str, runs.columns):
+        kinds = [kind for kind, study in STUDIES.items() if any(fnmatchcase(param, one) for one in study.agree)]
+        asked = runs["kind"].isin(kinds) & runs[param].notna()
+        if not asked.any():
+            continue
+        odd = asked & (runs[param] != runs.groupby(["kind", "dataset"])[param].transform("last"))
         for row in runs[odd].itertuples():
             log.info(
                 "%s of %s on %s was measured on other texts than the newest, or in another way (%s), and is left out",
                 row.kind,
                 row.model,
                 row.dataset,
-                digest,
+                param,
             )
         runs = runs[~odd]
     return runs
@@ -220,7 +211,7 @@ def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: 
 
 def publish_studies(tracker: "MlflowTracker", runs: pd.DataFrame, folder: Path) -> tuple[PaperTable, ...]:
     """Write a table for each study beside the grid, over all models that were measured."""
-    tables = study_tables(runs)
+    tables = study_tables(runs, STUDIES)
     with staged(tracker, folder) as staging:
         for table in tables:
             _write(table, staging, f"table_{slug(table.metric)}")
@@ -235,7 +226,7 @@ def _write(table: PaperTable, folder: Path, stem: str) -> None:
 
 def publish(
     tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, command: str, *, significance: bool, figures: bool
-) -> Comparison:
+) -> Published:
     """Write tables, figures and the page into a folder and to the run, and a summary run for each model and data set.
 
     Args:
@@ -246,18 +237,18 @@ def publish(
         significance: compute intervals, tests and weak spots from the stored outcomes.
         figures: draw them.
     """
-    mark, summary = signature(cells), summary_table(cells)
+    found = Comparison.of(cells)
     evidence = gather(cells) if significance else Evidence()
-    tables = tuple(paper_table(cells, m, mark, evidence.tests if m in TESTED else None) for m in METRICS)
-    told = report(cells, evidence, tables, command)
+    tables = tuple(paper_table(found, metric, evidence.tests if metric in TESTED else None) for metric in TABLES)
+    told = report(found, evidence, tables, command)
     with staged(tracker, folder) as staging:
         (staging / "report.html").write_text(page(told), encoding="utf-8")
         detail_table(cells).to_csv(staging / "cells.csv", index=False, lineterminator="\n")
-        summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
+        found.summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
         dose_area(cells).to_csv(staging / "dose_area.csv", index=False, lineterminator="\n")
         for table in tables:
             _write(table, staging, f"paper_table_{table.metric}")
-        for table in win_tables(evidence.duels, mark):
+        for table in win_tables(evidence.duels, found.signature):
             _write(table, staging, f"table_{slug(table.metric)}")
         for name in ("intervals", "tests", "duels", "slices"):
             frame: pd.DataFrame = getattr(evidence, name)
@@ -266,11 +257,12 @@ def publish(
         if figures:
             from crt.reporting.figures import write_figures
 
-            write_figures(summary, staging, ".svg", ".png", ".pdf", intervals=evidence.intervals)
-    tracker.log_tags({"crt.signature": mark})
+            write_figures(found.summary, staging, ".svg", ".png", ".pdf", intervals=evidence.intervals)
+    tracker.log_tags({"crt.signature": found.signature})
     tracker.log_note("\n".join([*(f"- {sentence}" for sentence in told.verdict), "", tables[0].markdown()]))
     for (model, dataset, split), group in cells.groupby(["model", "dataset", "split"]):
-        note = paper_table(group, METRICS[0], signature(group)).markdown()
+        one = Comparison.of(group)
+        note = paper_table(one, TABLES[0]).markdown()
         keys = {"model": str(model), "dataset": str(dataset), "split": str(split)}
-        tracker.replace_summary(f"{model} on {dataset} ({split})", keys, headline(group), note)
-    return Comparison(tables, cells, told.verdict)
+        tracker.replace_summary(f"{model} on {dataset} ({split})", keys, headline(one), note)
+    return Published(tables, cells, told.verdict)

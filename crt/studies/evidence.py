@@ -3,12 +3,12 @@
 import pandas as pd
 
 from crt.errors import TrackingError
-from crt.history import stored_outcomes
 from crt.records import CLEAN
-from crt.reporting.table import in_order
 from crt.scoring.evidence import Evidence, weigh
 from crt.scoring.slices import CLUSTER
 from crt.scoring.stacked import Stacked, stack
+from crt.scoring.summary import in_order
+from crt.tracking.history import stored_outcomes
 
 
 def gather(cells: pd.DataFrame) -> Evidence:

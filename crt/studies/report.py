@@ -5,33 +5,34 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from crt.history import stored_examples
 from crt.records import CLEAN
 from crt.reporting.page import Report
-from crt.reporting.signature import signature
-from crt.reporting.table import KEYS, PaperTable, in_order, summary_table
+from crt.reporting.table import PaperTable
 from crt.reporting.verdict import notes, verdict
 from crt.scoring.evidence import Evidence
+from crt.scoring.summary import KEYS, Comparison, in_order
+from crt.tracking.history import stored_examples
 
 
-def report(cells: pd.DataFrame, evidence: Evidence, tables: tuple[PaperTable, ...], command: str) -> Report:
+def report(found: Comparison, evidence: Evidence, tables: tuple[PaperTable, ...], command: str) -> Report:
     """Put together what the page shows; example pairs are read from the store.
 
     Args:
-        cells: from `compare.select`.
-        evidence: of these cells.
-        tables: of these cells.
+        found: what is compared.
+        evidence: of its cells.
+        tables: of its cells.
         command: that makes the comparison again.
     """
+    cells = found.cells
     datasets, models = (list(dict.fromkeys(in_order(cells)[key])) for key in ("dataset", "model"))
     named = models[0] if len(models) == 1 else f"{len(models)} models"
     clean = in_order(cells[cells["perturbation"] == CLEAN])
     counts = {str(name): int(rows["num_examples"].max()) for name, rows in cells.groupby("dataset")}
     return Report(
         title=f"{named} on {', '.join(map(str, datasets))}",
-        verdict=verdict(cells, evidence),
+        verdict=verdict(found, evidence),
         tables=tables,
-        summary=summary_table(cells),
+        summary=found.summary,
         intervals=evidence.intervals,
         tests=evidence.tests,
         duels=evidence.duels,
@@ -39,7 +40,7 @@ def report(cells: pd.DataFrame, evidence: Evidence, tables: tuple[PaperTable, ..
         examples=_examples(cells),
         leakage=clean.reindex(columns=["dataset", "model", "num_examples", "seen_in_training_rate"]).drop_duplicates(),
         notes=notes(evidence.tests, counts),
-        measured=_measured(cells, command),
+        measured=_measured(found, command),
     )
 
 
@@ -54,14 +55,15 @@ def _examples(cells: pd.DataFrame) -> list[Mapping[str, object]]:
     ]
 
 
-def _measured(cells: pd.DataFrame, command: str) -> dict[str, str]:
+def _measured(found: Comparison, command: str) -> dict[str, str]:
+    cells = found.cells
     sources = cells[["model", "dataset", "model_source"]].drop_duplicates() if "model_source" in cells else cells[:0]
     facts = {
         "models": "; ".join(
             f"{row.model} on {row.dataset}: {row.model_source}" for row in sources.itertuples(index=False)
         ),
         "cells": f"{len(cells)}",
-        "signature": signature(cells),
+        "signature": found.signature,
         "versions": "; ".join(sorted(cells["versions"].dropna().unique())) if "versions" in cells else "",
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "again": command,

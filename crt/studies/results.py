@@ -13,10 +13,11 @@ import pandas as pd
 from crt.errors import CrtError, remedy
 from crt.files import replacing
 from crt.records import CLEAN
-from crt.reporting.table import KEYS, detail_table, headline, in_order, summary_table
+from crt.reporting.table import detail_table
+from crt.scoring.summary import KEYS, Comparison, headline, in_order
 
 if TYPE_CHECKING:
-    from crt.tracking import MlflowTracker
+    from crt.tracking.runs import MlflowTracker
 
 
 def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, figures: bool) -> pd.DataFrame:
@@ -31,17 +32,17 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
         figures: draw them, if there is a perturbed cell.
     """
     cells = tracker.cells(keys)
+    found = Comparison.of(cells)
     with staged(tracker, folder) as staging:
         detail_table(cells).to_csv(staging / "robustness_results_multi.csv", index=False, lineterminator="\n")
-        summary = summary_table(cells)
-        summary.to_csv(staging / "robustness_summary_multi.csv", index=False, lineterminator="\n")
+        found.summary.to_csv(staging / "robustness_summary_multi.csv", index=False, lineterminator="\n")
         _write_examples(cells, staging / "examples_multi.json")
-        if figures and not summary.empty:  # a shard may hold the clean cell alone
+        if figures and not found.summary.empty:  # a shard may hold the clean cell alone
             from crt.reporting.figures import write_figures
 
-            write_figures(summary, staging, ".svg")
+            write_figures(found.summary, staging, ".svg")
     if len(cells[["model", "dataset"]].drop_duplicates()) == 1:
-        tracker.log_metrics(headline(cells))
+        tracker.log_metrics(headline(found))
     return cells
 
 
@@ -94,7 +95,7 @@ def move_files(source: Path, target: Path) -> None:
 
 def _write_examples(cells: pd.DataFrame, path: Path) -> None:
     """Write a JSON list with an object for each cell: its keys and its examples, a line each."""
-    from crt.history import stored_examples
+    from crt.tracking.history import stored_examples
 
     parts = []
     cells = in_order(cells[cells["perturbation"] != CLEAN])

@@ -11,7 +11,8 @@ from crt.catalogue import Task
 from crt.errors import TrackingError, is_full, remedy, without_password
 from crt.models import checkpoint_alias
 from crt.models.processes import share
-from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, train
+from crt.models.recipe import TrainOptions
+from crt.models.training import Checkpoint, EpochRecord, StepRecord, train
 from crt.records import ResolvedModel
 from crt.studies.answers import at_hand
 from crt.tasks import Source, Split, labels_of, load_training
@@ -19,7 +20,7 @@ from crt.tasks import Source, Split, labels_of, load_training
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from crt.tracking import MlflowTracker
+    from crt.tracking.runs import MlflowTracker
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ def run(
 
 
 def _registered(spec: str) -> ResolvedModel:
-    from crt import registry
+    from crt.tracking import registry
 
     folder, version = registry.resolve(spec)
     return ResolvedModel(folder, f"models:/{version}")
@@ -110,7 +111,7 @@ def _log(record: StepRecord | EpochRecord, tracker: "MlflowTracker") -> None:
 def _register(
     checkpoint: Checkpoint, task: Task, selection: Split, options: TrainOptions, tracker: "MlflowTracker | None"
 ) -> str:
-    from crt import registry
+    from crt.tracking import registry
 
     assert tracker is not None
     assert checkpoint.folder is not None

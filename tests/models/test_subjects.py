@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 import torch
 from conftest import SAMPLES
-from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
+from transformers import AutoModelForCausalLM
 
 from crt.catalogue import TASKS
 from crt.errors import ModelError
-from crt.history import read_stored
 from crt.models import PredictOptions, load_predictor
-from crt.models.tiny import build_tiny
 from crt.models.zeroshot import Prompt, prompt_of
 from crt.tasks import Source, load_split, load_training
+from crt.tracking.history import read_stored
 
 TASK = TASKS["chnsenticorp"]
 OPTIONS = PredictOptions(max_length=64)
@@ -78,21 +77,6 @@ def test_embedding_needs_an_example_of_each_class(encoder, accelerator):
     predictor = load_predictor(f"embedding:{encoder}", TASK, accelerator, OPTIONS, Source(SAMPLES))
     with pytest.raises(ModelError, match="none of the 1 training examples is 'positive'"):
         predictor.fit([("坏",)], [0])
-
-
-@pytest.fixture(scope="module")
-def language_model(tmp_path_factory):
-    """A tiny causal model of random weights that knows the characters of the prompt."""
-    folder = tmp_path_factory.mktemp("lm") / "tiny-lm"
-    prompt = prompt_of(TASK)
-    texts = [*INPUTS, (prompt.template + "".join(prompt.words),)] * 3
-    _, tokenizer = build_tiny(texts, {0: "a", 1: "b"}, 64)
-    tokenizer.model_max_length = 512
-    torch.manual_seed(0)
-    shape = {"vocab_size": len(tokenizer), "n_positions": 512, "n_embd": 32, "n_layer": 2, "n_head": 2}
-    GPT2LMHeadModel(GPT2Config(**shape, bos_token_id=0, eos_token_id=0)).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def test_label_words_must_differ(language_model, accelerator):

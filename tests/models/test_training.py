@@ -16,8 +16,9 @@ from crt.errors import ModelError
 from crt.models import PredictOptions, load_predictor
 from crt.models.augmentation import Augmenter
 from crt.models.loop import Loop
+from crt.models.recipe import TrainOptions
 from crt.models.resuming import StateFile
-from crt.models.training import Checkpoint, EpochRecord, StepRecord, TrainOptions, _new_model, train
+from crt.models.training import Checkpoint, EpochRecord, StepRecord, _new_model, train
 from crt.tasks import Source, load_training
 
 TASK = TASKS["chnsenticorp"]

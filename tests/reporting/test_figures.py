@@ -27,8 +27,8 @@ from crt.reporting.figures import (
     save,
     write_figures,
 )
-from crt.reporting.table import summary_table
 from crt.scoring.metrics import METRICS
+from crt.scoring.summary import summary_table
 
 
 def summary(

@@ -9,10 +9,11 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from crt.reporting import examples as browser
-from crt.reporting.examples import island, stretches
 from crt.reporting.page import Report, page
-from crt.reporting.table import paper_table, summary_table
+from crt.reporting.page import examples as browser
+from crt.reporting.page.examples import island, stretches
+from crt.reporting.table import paper_table
+from crt.scoring.summary import Comparison, summary_table
 
 KEYS = ("model", "dataset", "perturbation", "prob")
 EMPTY = pd.DataFrame()
@@ -88,7 +89,7 @@ def report(found=None, **values) -> Report:
     )
     whole = {
         "title": "d, e: 2 models", "verdict": ("Homophones hurt.", "Spaces less."), "summary": summary,
-        "tables": (paper_table(found, "perturbed_acc", "crt:1|seeds:1,2"),), "intervals": pd.DataFrame(spans),
+        "tables": (paper_table(replace(Comparison.of(found), signature="crt:1|seeds:1,2"), "perturbed_acc"),), "intervals": pd.DataFrame(spans),
         "tests": pd.DataFrame(tests), "duels": pd.DataFrame(duels), "slices": pd.DataFrame(groups),
         "examples": [example(n, model=m) for m in ("a", "b") for n in range(15)], "leakage": leakage,
         "notes": ("Holm over 8 tests.",), "measured": {"signature": "crt:1|seeds:1,2", "command": "mlflow run . -e compare"},
@@ -146,7 +147,7 @@ def whole():
 @pytest.fixture
 def undrawn(monkeypatch):
     """Leave out the curves, which take most of the time."""
-    monkeypatch.setattr("crt.reporting.sections.dose_panels", lambda *_: [])
+    monkeypatch.setattr("crt.reporting.page.sections.dose_panels", lambda *_: [])
 
 
 def test_structure(whole):

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from strategies import PROPERTY
 
 from crt.records import CLEAN
-from crt.reporting.table import (
+from crt.reporting.table import detail_table, paper_table
+from crt.scoring.metrics import METRICS
+from crt.scoring.summary import (
     DASH,
     SEEDS,
     TRAIN_SEEDS,
-    detail_table,
+    Comparison,
     dose_area,
     headline,
     mean_std,
-    paper_table,
     summary_table,
 )
-from crt.scoring.metrics import METRICS
 
 COLUMNS = (
     "model", "dataset", "perturbation", "prob", "seed", "clean_acc", "perturbed_acc", "acc_drop", "robustness_score",
@@ -56,6 +56,11 @@ def only_row(cells: pd.DataFrame) -> dict[str, object]:
     """Return the one row of the summary of the cells."""
     (row,) = summary_table(cells).to_dict("records")
     return row
+
+
+def printed(cells: pd.DataFrame, metric: str, signature: str):
+    """Return the paper table of cells, under a signature."""
+    return paper_table(replace(Comparison.of(cells), signature=signature), metric)
 
 
 # the detail table
@@ -152,9 +157,7 @@ def test_models_with_and_without_training_seeds():
     table = summary_table(cells).set_index("model")
     assert table["over"].to_dict() == {"bert": TRAIN_SEEDS, "rule": SEEDS}
     assert table["n"].to_dict() == {"bert": 3, "rule": 2}
-    assert (
-        "over n=3 training seeds (bert); n=2 perturbation seeds (rule)." in paper_table(cells, "acc_drop", "").caption
-    )
+    assert "over n=3 training seeds (bert); n=2 perturbation seeds (rule)." in printed(cells, "acc_drop", "").caption
 
 
 @pytest.mark.parametrize(
@@ -193,14 +196,14 @@ def two_models(metric: str, **values: tuple[tuple[float | None, ...], tuple[floa
 
 def best_texts(cells: pd.DataFrame, metric: str) -> list[tuple[str, str]]:
     """Return the column titles and texts of the best values, sorted."""
-    table = paper_table(cells, metric, "")
+    table = printed(cells, metric, "")
     return sorted((table.header[column], table.rows[row][column]) for row, column in table.best)
 
 
 def test_paper_table_by_hand():
     """A row for each model: percent with one digit, std over seeds, clean accuracy, and the mean over perturbations."""
     cells = two_models("acc_drop", space=((0.1, 0.3), (0.05,)), homophone=((0.4, 0.4), (0.25,)))
-    table = paper_table(cells, "acc_drop", "crt:1")
+    table = printed(cells, "acc_drop", "crt:1")
     assert table.header == ("data set", "model", "prob", "clean acc", "homophone", "space", "mean")
     assert table.rows == (
         ("d", "a", "0.1", "90.0", "40.0±0.0", "20.0±14.1", "30.0"),
@@ -230,7 +233,7 @@ def test_best_is_bold_in_the_better_direction(metric, expected):
 def test_best_ties(thousandths, metric):
     """All values that are printed like the best one are bold, and no others."""
     both = [count / 2000 for count in thousandths]
-    table = paper_table(two_models(metric, space=((both[0],), (both[1],))), metric, "")
+    table = printed(two_models(metric, space=((both[0],), (both[1],))), metric, "")
     column = table.header.index("space")
     winner = both.index(min(both) if metric == "acc_drop" else max(both))
     bold = {row for row, c in table.best if c == column}
@@ -242,21 +245,21 @@ def test_best_is_chosen_within_a_data_set_and_prob():
     drops = {("d", 0.1, "a"): 0.10, ("d", 0.1, "b"): 0.11, ("d", 0.3, "a"): 0.50, ("d", 0.3, "b"): 0.40}
     drops |= {("e", 0.1, "a"): 0.01}
     cells = frame(*(cell(prob=p, dataset=d, model=m, acc_drop=drop) for (d, p, m), drop in drops.items()))
-    table = paper_table(cells, "acc_drop", "")
+    table = printed(cells, "acc_drop", "")
     assert [row[:3] for row in table.rows] == [
         ("d", "a", "0.1"), ("d", "b", "0.1"), ("d", "a", "0.3"), ("d", "b", "0.3"), ("e", "a", "0.1"),
     ]  # fmt: skip
     space = table.header.index("space")
     assert {row for row, column in table.best if column == space} == {0, 3}
     assert "bold" in table.caption
-    assert not paper_table(cells[cells["model"] == "a"], "acc_drop", "").best
-    assert "bold" not in paper_table(cells[cells["model"] == "a"], "acc_drop", "").caption
+    assert not printed(cells[cells["model"] == "a"], "acc_drop", "").best
+    assert "bold" not in printed(cells[cells["model"] == "a"], "acc_drop", "").caption
 
 
 def test_missing_perturbation():
     """A model that lacks a perturbation has a dash there and no mean: a mean over fewer would not be comparable."""
     cells = two_models("acc_drop", space=((0.1,), (0.2,)), shape=((0.3,), ()))
-    table = paper_table(cells, "acc_drop", "")
+    table = printed(cells, "acc_drop", "")
     assert table.header[4:] == ("shape", "space", "mean")
     assert table.rows[0][4:] == ("30.0", "10.0", "20.0")
     assert table.rows[1][4:] == (DASH, "20.0", DASH)
@@ -267,14 +270,14 @@ def test_undefined_metric_and_missing_clean_cell():
     """An undefined metric and a clean accuracy that was not measured are dashes, and never the best."""
     cells = two_models("attack_success_rate", space=((None,), (0.2,)))
     cells = cells[(cells["model"] == "b") | (cells["perturbation"] != CLEAN)]
-    table = paper_table(cells, "attack_success_rate", "")
+    table = printed(cells, "attack_success_rate", "")
     assert table.rows == (("d", "a", "0.1", DASH, DASH, DASH), ("d", "b", "0.1", "80.0", "20.0", "20.0"))
     assert not table.best
 
 
 def test_paper_table_without_perturbed_cells():
     """A model with a clean cell alone gives a table without rows, in every format."""
-    table = paper_table(frame(clean_cell(clean_acc=0.9)), "acc_drop", "s")
+    table = printed(frame(clean_cell(clean_acc=0.9)), "acc_drop", "s")
     assert table.rows == ()
     assert table.csv().empty
     assert table.markdown()
@@ -346,7 +349,7 @@ def markdown_cells(line: str) -> list[str]:
 @pytest.mark.parametrize("name", [AWKWARD, r"a\|b", r"\*x\*", "~x~", "&lt;b&gt;", "<b>", "`x`", "_x_", "[x](y)"])
 def test_markdown_escapes_names(name):
     """Any model name stays in its column, and nothing in it reads as markup."""
-    text = paper_table(frame(cell(model=name, acc_drop=0.1)), "acc_drop", "s").markdown()
+    text = printed(frame(cell(model=name, acc_drop=0.1)), "acc_drop", "s").markdown()
     header, rule, row = text.splitlines()[:3]
     assert len(markdown_cells(header)) == len(markdown_cells(rule)) == len(markdown_cells(row)) == 6
     shown = markdown_cells(row)[1]
@@ -357,7 +360,7 @@ def test_markdown_escapes_names(name):
 def test_markdown_marks_the_best_and_carries_caption_and_signature():
     """Best values stand between double asterisks; caption and signature follow the table."""
     cells = two_models("acc_drop", space=((0.1,), (0.2,)))
-    lines = paper_table(cells, "acc_drop", "crt:1|seeds:0").markdown().splitlines()
+    lines = printed(cells, "acc_drop", "crt:1|seeds:0").markdown().splitlines()
     assert lines[0] == "| data set | model | prob | clean acc | space | mean |"
     assert lines[1] == "| --- | --- | ---: | ---: | ---: | ---: |"
     assert lines[2] == "| d | a | 0.1 | **90.0** | **10.0** | **10.0** |"
@@ -369,7 +372,7 @@ def test_markdown_marks_the_best_and_carries_caption_and_signature():
 def test_markdown_caption_escapes_names():
     """A caption that names models shows the names as they are."""
     cells = frame(cell(model="*x*", acc_drop=0.1), *(cell(model="y", seed=seed, acc_drop=0.1) for seed in (1, 2)))
-    table = paper_table(cells, "acc_drop", "s")
+    table = printed(cells, "acc_drop", "s")
     assert "(*x*)" in table.caption
     (caption,) = [line for line in table.markdown().splitlines() if "std" in line]
     assert r"(\*x\*)" in caption
@@ -382,7 +385,7 @@ def test_latex_structure():
     cells = frame(
         *(cell(model=m, dataset=d, acc_drop=v) for d, pair in drops.items() for m, v in zip("ab", pair, strict=True))
     )
-    needs, *lines = paper_table(cells, "acc_drop", "crt:1").latex().splitlines()
+    needs, *lines = printed(cells, "acc_drop", "crt:1").latex().splitlines()
     assert needs == r"% preamble: \usepackage{booktabs}"
     assert lines[:2] == [r"\begin{table}[t]", r"\centering\small"]
     assert lines[2].startswith(r"\caption{acc\_drop in percent")
@@ -407,7 +410,7 @@ def test_latex_structure():
 def test_latex_escapes_names():
     """A name keeps all its characters in LaTeX: each special one is replaced once, by what prints it."""
     escaped = r"a\_b|c{*}\&\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
-    lines = paper_table(frame(cell(model=AWKWARD, dataset="x%", acc_drop=0.1)), "acc_drop", "s").latex().splitlines()
+    lines = printed(frame(cell(model=AWKWARD, dataset="x%", acc_drop=0.1)), "acc_drop", "s").latex().splitlines()
     assert rf"x\% & {escaped} & 0.1 & -- & 10.0 & 10.0 \\" in lines
 
 
@@ -423,7 +426,7 @@ def test_headline_by_hand():
         cell("shape", seed=1, perturbed_acc=0.7, acc_drop=0.2, robustness_score=7 / 9, changed_rate=0.6),
         cell("shape", 0.3, seed=1, perturbed_acc=0.4, acc_drop=0.5, attack_success_rate=0.6),
     )
-    assert headline(cells) == pytest.approx(
+    assert headline(Comparison.of(cells)) == pytest.approx(
         {
             "clean_acc": 0.9,
             "clean_macro_f1": 0.8,
@@ -440,7 +443,7 @@ def test_headline_by_hand():
 
 def test_headline_leaves_undefined_values_out():
     """What was not measured or is undefined is absent from the headline, and every value is a float."""
-    values = headline(frame(cell(acc_drop=0.1)))
+    values = headline(Comparison.of(frame(cell(acc_drop=0.1))))
     assert values == pytest.approx({"mean_acc_drop": 0.1, "worst_acc_drop": 0.1, "num_examples": 100.0})
     assert all(type(value) is float for value in values.values())
 
@@ -452,7 +455,7 @@ def test_latex_compiles(tmp_path, names):
     cells = frame(
         cell(model=names, dataset=names, seed=1, acc_drop=0.1), cell(model=names, dataset=names, acc_drop=-0.3)
     )
-    table = paper_table(cells, "acc_drop", f"data:{names}")
+    table = printed(cells, "acc_drop", f"data:{names}")
     starred = replace(table, rows=tuple((*row[:-1], row[-1] + "*") for row in table.rows))
     latex = starred.latex()
     packages = "".join(re.findall(r"\\usepackage\{\w+\}", latex.splitlines()[0]))

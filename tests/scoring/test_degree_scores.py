@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import PROPERTY
 
-from crt.scoring.worst_case import Sampled, average_case, folded, folded_share, score, surviving, worst_case
+from crt.studies.worst_case.scoring import Sampled, average_case, folded, folded_share, score, surviving, worst_case
 
 
 def sampled(*rows: tuple[int, ...]) -> Sampled:

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from crt.scoring.behaviour import Answer, as_answers, changes, given_answers, judge, pass_rates, report
+from crt.studies.behaviour.scoring import Answer, as_answers, changes, given_answers, judge, pass_rates, report
 from crt.suites import Case
 
 

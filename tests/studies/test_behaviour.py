@@ -8,10 +8,10 @@ from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.models import PredictOptions
 from crt.perturbations import load
-from crt.studies import behaviour
+from crt.studies.behaviour import study as behaviour
 from crt.suites import load_suite, suite_path
 from crt.tasks import Source
-from crt.tracking import open_run
+from crt.tracking.runs import open_run
 
 FOUR = """id,type,original,changed,before_p,after_p,expected,must
 m1,MFT,这部电影非常精彩。,,0.9,,positive,

@@ -11,16 +11,16 @@ from conftest import SAMPLES, train_tiny
 
 from crt.catalogue import TASKS
 from crt.errors import DataError, GridError, ModelError, TrackingError
-from crt.history import read_stored, stored_examples
+from crt.grid import Grid, Shard
 from crt.models import PredictOptions
 from crt.models.transformer import TransformerClassifier
 from crt.records import CLEAN, Prediction
 from crt.reporting.table import detail_table
 from crt.studies import benchmark, compare, results
 from crt.studies.answers import Answers
-from crt.studies.grid import Grid, Shard
 from crt.tasks import Source
-from crt.tracking import MlflowTracker, open_run
+from crt.tracking.history import read_stored, stored_examples
+from crt.tracking.runs import MlflowTracker, open_run
 
 OPTIONS = PredictOptions(max_length=64)
 SMALL = {"perturbations": ("homophone", "space"), "probs": (0.05, 0.3), "seeds": (13, 42)}

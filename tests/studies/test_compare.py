@@ -6,10 +6,10 @@ from conftest import SAMPLES
 
 from crt import __version__
 from crt.errors import TrackingError
+from crt.provenance import signature
 from crt.records import CLEAN
-from crt.reporting.signature import signature
 from crt.reporting.table import study_tables
-from crt.studies import compare
+from crt.studies import STUDIES, compare
 from crt.studies.compare import select
 
 BASE = {
@@ -118,7 +118,7 @@ EMPTY = {
 @pytest.mark.parametrize(("cells", "wanted"), EMPTY.values(), ids=EMPTY)
 def test_nothing_to_compare(cells, wanted):
     """Without a perturbed cell the message says which command makes one."""
-    with pytest.raises(TrackingError, match=r"no finished cell to compare; run: mlflow run \. -e evaluate"):
+    with pytest.raises(TrackingError, match=r"no finished cell to compare; run: crt evaluate"):
         select(cells, **wanted)
 
 
@@ -162,7 +162,7 @@ def test_disagreement(change, message):
     text = str(caught.value)
     assert text.startswith("these cells were not measured in the same way:\n  - ")
     assert message in text
-    assert "mlflow run . -e evaluate -P dataset=tnews -P model=rule" in text
+    assert "crt evaluate --dataset tnews --model rule" in text
     assert text.endswith("redo the odd ones, or compare only some with models=… or datasets=…")
 
 
@@ -170,7 +170,7 @@ def test_the_command_names_the_registered_version():
     """A model from the registry is redone by the version that was measured, not by the name of its base model."""
     with pytest.raises(TrackingError) as caught:
         select(frame({"scoring_version": "0"}, RULE))
-    assert "-e evaluate -P dataset=tnews -P model=models:/crt-tnews/3 -P force=true\n" in str(caught.value)
+    assert "crt evaluate --dataset tnews --model models:/crt-tnews/3 --force true\n" in str(caught.value)
 
 
 def test_the_command_has_the_settings_of_the_newest_cell():
@@ -178,7 +178,7 @@ def test_the_command_has_the_settings_of_the_newest_cell():
     newest = {"data_digest": "e", "max_samples": "200", "exclude_seen": "true", "data_source": "my data/x.csv"}
     with pytest.raises(TrackingError) as caught:
         select(frame(RULE | {"data_source": "my data/x.csv"}, newest))
-    assert "-P dataset='my data/x.csv' -P model=rule -P max_samples=200 -P exclude_seen=true -P force=true" in str(
+    assert "--dataset 'my data/x.csv' --model rule --max_samples 200 --exclude_seen true --force true" in str(
         caught.value
     )
 
@@ -285,11 +285,11 @@ def test_a_study_table():
             {"kind": "behaviour", "model": "b", "dataset": "d", "metric.mft_pass_rate": 0.75},
         ]
     )
-    (table,) = study_tables(runs)
+    (table,) = study_tables(runs, STUDIES)
     assert table.header == ("data set", "model", "inv pass rate", "mft pass rate")
     assert table.rows == (("d", "a", "100.0", "50.0"), ("d", "b", "–", "75.0"))
     assert table.best == {(1, 3)}
-    assert study_tables(runs[:0]) == ()
+    assert study_tables(runs[:0], STUDIES) == ()
 
 
 def test_a_study_table_over_training_seeds():
@@ -306,7 +306,7 @@ def test_a_study_table_over_training_seeds():
             ]
         ]
     )
-    (table,) = study_tables(runs)
+    (table,) = study_tables(runs, STUDIES)
     assert table.rows == (("d", "a", "60.0±14.1"), ("d", "b", "55.0"))  # 14.1: 0.2 / sqrt(2)
     assert table.best == {(0, 2)}
     assert "over training seeds: up to 2 (a)" in table.caption

@@ -8,19 +8,20 @@ import pandas as pd
 import pytest
 from conftest import SAMPLES
 
-from crt import registry
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
-from crt.history import read_stored, stored_outcomes
+from crt.provenance import latest, signature
 from crt.records import CLEAN
 from crt.reporting.card import LONGEST, card
-from crt.reporting.signature import latest, signature
 from crt.reporting.table import win_tables
 from crt.reporting.verdict import notes, verdict
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
+from crt.scoring.summary import Comparison
 from crt.studies.evidence import gather
 from crt.tasks import SELECTION, Source, load_split, load_training, seen_in_training
+from crt.tracking import registry
+from crt.tracking.history import read_stored, stored_outcomes
 
 EVALUATE = ("evaluate", "--data_dir", SAMPLES, "--no_figures", "true", "--output_dir", "out")
 SMALL = ("--perturbations", "homophone,space", "--probs", "0.15,0.3", "--seeds", "13,42")
@@ -51,7 +52,7 @@ def test_a_comparison_with_evidence(invoke, tmp_path):
     assert "side perturbed" in set(pd.read_csv(folder / "slices.csv")["slice"])
     page = (folder / "report.html").read_text()
     assert "tiny" in page
-    assert "mlflow run . -e compare" in page
+    assert "crt compare" in page
     assert "Holm" in (folder / "paper_table_acc_drop.md").read_text()
     assert "Holm" not in (folder / "paper_table_attack_success_rate.md").read_text()
     assert (folder / "table_wins_ocnli.tex").exists()
@@ -94,7 +95,9 @@ def test_nothing_measured_is_nothing_claimed():
             "clean_acc": 0.9, "perturbed_acc": [None, 0.8], "acc_drop": [None, 0.1],
         }
     )  # fmt: skip
-    assert verdict(cells, Evidence()) == ("m on d falls from 90.0 to 80.0 % under space at prob 0.3: by 10.0 points.",)
+    assert verdict(Comparison.of(cells), Evidence()) == (
+        "m on d falls from 90.0 to 80.0 % under space at prob 0.3: by 10.0 points.",
+    )
     assert "significance=true" in notes(pd.DataFrame(), {})[0]
     assert win_tables(pd.DataFrame(), "") == ()
 
@@ -112,7 +115,9 @@ def test_what_is_not_defined_is_a_dash_on_the_card():
             "clean_acc": 0.0, "perturbed_acc": [None, 0.0], "acc_drop": [None, 0.0], "num_examples": 5.0,
         }
     )  # fmt: skip
-    text = card("crt-tnews/1", TASKS["tnews"], {}, {"test": (cells, Evidence(intervals=pd.DataFrame(rows)))})
+    text = card(
+        "crt-tnews/1", TASKS["tnews"], {}, {"test": (Comparison.of(cells), Evidence(intervals=pd.DataFrame(rows)))}
+    )
     assert "| attack success rate, mean | – | – |" in text
     assert "| clean accuracy | 0.0 | 0.0 to 0.0 |" in text
 
@@ -129,7 +134,7 @@ def test_only_what_all_models_were_measured_at_is_ranked():
             )
         ]
     )  # fmt: skip
-    first, *_, last = verdict(cells, Evidence())
+    first, *_, last = verdict(Comparison.of(cells), Evidence())
     assert first == "The largest drop is 30.0 points: b on d, under space at prob 0.3."
     assert last == "Mean drop on d over what all models were measured at, in points: b 1.0, a 2.0."
 

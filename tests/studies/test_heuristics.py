@@ -10,10 +10,11 @@ import pytest
 from crt.catalogue import TASKS
 from crt.errors import DataError, ModelError
 from crt.models import PredictOptions
-from crt.models.training import TrainOptions, train
+from crt.models.recipe import TrainOptions
+from crt.models.training import train
 from crt.records import Prediction
-from crt.scoring.heuristics import accuracy_by_group, collapse, surface_groups
-from crt.studies import heuristics
+from crt.studies.heuristics import study as heuristics
+from crt.studies.heuristics.scoring import accuracy_by_group, collapse, surface_groups
 from crt.tasks import Source, find_task, load_training, probing
 
 REAL = Path(__file__).parents[3] / "shared/data"

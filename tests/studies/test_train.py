@@ -11,12 +11,12 @@ from safetensors import SafetensorError
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.models import PredictOptions
-from crt.models.training import TrainOptions
+from crt.models.recipe import TrainOptions
 from crt.records import ResolvedModel
 from crt.studies import train
 from crt.studies.answers import at_hand
 from crt.tasks import Source
-from crt.tracking import MlflowTracker, open_run
+from crt.tracking.runs import MlflowTracker, open_run
 
 OPTIONS = TrainOptions(
     model="tiny", learning_rate=1e-3, num_train_epochs=2, train_batch_size=16, predict=PredictOptions(max_length=64)
@@ -86,7 +86,7 @@ def test_a_machine_without_the_download_fetches_the_version_itself(trained):
 )
 def test_a_training_that_could_not_be_registered_is_not_lost(trained, monkeypatch, error, advice):
     """When the registry fails after the last epoch, `resume` registers the model without a step of training."""
-    from crt import registry
+    from crt.tracking import registry
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "register", lambda *_, **__: (_ for _ in ()).throw(error))

@@ -10,15 +10,16 @@ from conftest import SAMPLES, runner
 from strategies import loaded
 
 from crt.catalogue import TASKS
-from crt.history import read_stored, stored_examples
+from crt.grid import Degrees, Grid
 from crt.models import PredictOptions
 from crt.models.rule import load_rule
 from crt.perturbations.engine import find_sites, perturb_to_degree
-from crt.studies import benchmark, cells, worst_case
-from crt.studies.grid import Degrees, Grid
+from crt.studies import benchmark, cells
+from crt.studies.worst_case import command as door
+from crt.studies.worst_case import study as worst_case
 from crt.tasks import Source, load_split
-from crt.tracking import MlflowTracker, open_run
-from entrypoints import worst_case as door
+from crt.tracking.history import read_stored, stored_examples
+from crt.tracking.runs import MlflowTracker, open_run
 
 OPTIONS = PredictOptions(max_length=64)
 SMALL = {"perturbations": ("homophone", "synonym"), "degrees": (0.1, 0.3), "samples": 4, "seed": 7}

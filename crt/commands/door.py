@@ -1,0 +1,120 @@
+"""The way in and out of every command: errors become exits, the hub is looked for once, and a run is opened and closed."""
+
+import functools
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from crt.catalogue import Task
+from crt.errors import CrtError, is_full, no_room, without_password
+from crt.models import needs_hub
+from crt.tasks import Source
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from crt.tracking.runs import MlflowTracker
+
+Command = Callable[..., None]
+
+log = logging.getLogger("crt")
+
+
+def door(command: Command) -> Command:
+    """Turn the errors of crt, and a full disk, into a message on stderr and exit 1; anything else is a bug with a traceback."""
+
+    @functools.wraps(command)
+    def guarded(**values: Any) -> None:
+        logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+        main = os.environ.get("RANK", "0") == "0"
+        logging.getLogger("crt").setLevel(logging.INFO if main else logging.ERROR)
+        _quieten()
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        try:
+            command(**values)
+        except Exception as error:
+            if not isinstance(error, CrtError) and not is_full(error):
+                raise
+            if _must_say_why():
+                said = error if isinstance(error, CrtError) else no_room(error)
+                click.echo(f"error: {without_password(str(said))}", err=True)
+            sys.exit(1)
+
+    return guarded
+
+
+def _quieten() -> None:
+    """Keep MLflow from telling what is none of the user's business: this process is ours."""
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    # the one prints the traceback of every error that it raises, too; the other looks for a model card on the hub
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
+    logging.getLogger("mlflow.transformers").setLevel(logging.ERROR)
+
+
+def _must_say_why() -> bool:
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return True
+    from crt.models.processes import must_say_why
+
+    return must_say_why()
+
+
+def ui_command(tracker: "MlflowTracker") -> str:
+    """Return how to open the MLflow UI on the store in use: the command, or the address of the server."""
+    uri: str = tracker.client.tracking_uri
+    if uri.startswith("http"):
+        return uri
+    program = Path(sys.executable).with_name("mlflow")
+    here = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
+    if uri == f"sqlite:///{Path.cwd() / 'mlflow.db'}":
+        return f"{here} ui"
+    return f"{here} ui --backend-store-uri " + (uri if uri.startswith("sqlite") else '"$MLFLOW_TRACKING_URI"')
+
+
+def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> None:
+    """Switch the hub libraries to their cache if the hub is needed and out of reach: they would retry for minutes.
+
+    Call it before they are imported.
+    """
+    needed = source.data_dir is None and any(task.root is None for task in tasks)
+    needed |= any(map(needs_hub, models))
+    if not needed or any(name in os.environ for name in ("HF_HUB_OFFLINE", "HTTPS_PROXY", "https_proxy")):
+        return
+    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    try:
+        socket.create_connection((hub.hostname, hub.port or 443), timeout=5).close()
+    except OSError:
+        log.warning("%s cannot be reached: only what was downloaded before can be used", hub.hostname)
+        os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+@contextmanager
+def tracked(
+    kind: str, name: str, settings: dict[str, object], precision: str = "auto"
+) -> Iterator[tuple["Accelerator", "MlflowTracker | None"]]:
+    """Start the processes and, on the main one, the run; end both whatever happens."""
+    from crt.models.processes import share, start
+    from crt.tracking.runs import open_run
+
+    accelerator = start(precision)
+    tracker: MlflowTracker | None = None
+    with ExitStack() as stack:
+        stack.callback(accelerator.end_training)
+
+        def enter() -> None:
+            nonlocal tracker
+            tracker = stack.enter_context(open_run(kind, name, {**settings, "processes": accelerator.num_processes}))
+
+        share(accelerator, enter)
+        yield accelerator, tracker
+        accelerator.wait_for_everyone()

@@ -1,0 +1,78 @@
+"""Measure how much worse a model gets on perturbed input."""
+
+from typing import Any
+
+import click
+
+from crt.commands.door import door, reach_hub, tracked
+from crt.commands.options import (
+    DATA,
+    NUMBER,
+    OUTPUT,
+    PREDICT,
+    SHARD,
+    SUBJECTS,
+    WHOLE,
+    Listed,
+    in_scope,
+    option,
+    prediction,
+    scope,
+    settings,
+    source,
+)
+from crt.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Grid
+from crt.invocation import next_command
+
+
+@click.command()
+@SUBJECTS
+@option("probs", Listed(float), DEFAULT_PROBS, "Shares of the sites to edit, 0..1.")
+@option("seeds", Listed(int), DEFAULT_SEEDS, "Seeds of the perturbations.")
+@option("prob", NUMBER, "", "A single prob, in place of probs.")
+@option("seed", WHOLE, "", "A single seed, in place of seeds.")
+@scope()
+@DATA
+@PREDICT
+@OUTPUT
+@option("force", bool, "false", "Measure cells again that are stored already.")
+@option(
+    "shard", SHARD, "", "Measure only the cells that fall to one of several workers, like 2/4; compare reads them all."
+)
+@option("smoke", bool, "false", "Preset: the rule classifier on the built-in rows of the data set.")
+@door
+def main(**o: Any) -> None:
+    """Measure every (model, dataset, perturbation, prob, seed) as an MLflow run; stored cells are skipped."""
+    from crt.records import RULE
+    from crt.resources import resource_dir
+
+    if o["smoke"]:
+        o |= {"data_dir": str(resource_dir() / "samples"), "model": o["model"] or (RULE,)}
+    grid = Grid(
+        models=o["model"] or ("",),
+        datasets=o["dataset"],
+        probs=o["probs"] if o["prob"] is None else (o["prob"],),
+        seeds=o["seeds"] if o["seed"] is None else (o["seed"],),
+        **in_scope(o),
+    )
+    data = source(o)
+    reach_hub([grid.task(name) for name in grid.datasets], grid.models, data)
+
+    from crt.studies import benchmark, cards, results
+    from crt.studies.cells import Silent
+
+    results.check_output(o["output_dir"])
+    name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
+    with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
+        keys = benchmark.run(grid, data, prediction(o), accelerator, tracker or Silent(), force=o["force"])
+        if tracker and grid.shard:
+            click.echo(
+                f"the files in {o['output_dir']} show shard {grid.shard} alone; for all: {next_command('compare')}"
+            )
+        if tracker and keys:
+            cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
+            tasks = {task.name: task for task in map(grid.task, grid.datasets)}
+            asked = cells.assign(spec=cells["key"].map(keys)).explode("spec")
+            for (dataset, spec), rows in asked.groupby(["dataset", "spec"]):
+                cards.update(tracker, tasks[str(dataset)], str(spec), rows.drop(columns="spec"))
+            click.echo(f"tables and figures: {o['output_dir']}\ncompare models: {next_command('compare')}")

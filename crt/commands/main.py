@@ -1,0 +1,55 @@
+"""The whole job at small size: train, evaluate, compare, on the built-in reviews; no network, a few minutes."""
+
+from typing import Any
+
+import click
+
+from crt.commands.door import door, tracked, ui_command
+from crt.commands.options import OUTPUT, option
+from crt.invocation import next_command
+
+
+@click.command()
+@option("num_train_epochs", click.IntRange(min=1), 12, "Passes over the built-in training reviews.")
+@OUTPUT
+@door
+def main(**o: Any) -> None:
+    """Train a tiny BERT on the built-in reviews, measure it and the rule classifier, and compare the two."""
+    from crt.catalogue import TASKS
+    from crt.grid import Grid
+    from crt.models import PredictOptions
+    from crt.models.recipe import TrainOptions
+    from crt.records import RULE
+    from crt.studies import benchmark, compare, results, train
+    from crt.tasks import Source
+
+    results.check_output(o["output_dir"])
+    predict = PredictOptions(max_length=64)
+    recipe = TrainOptions(
+        model="tiny",
+        num_train_epochs=o["num_train_epochs"],
+        train_batch_size=16,
+        learning_rate=1e-3,
+        predict=predict,
+    )
+    with tracked("main", "demo: tiny and rule on sample", {"num_train_epochs": recipe.num_train_epochs}) as (
+        accelerator,
+        tracker,
+    ):
+        assert tracker is not None  # the demonstration is one process
+        with tracker.child("train", "train tiny on sample", {"learning_rate": recipe.learning_rate}) as training:
+            version = train.run(TASKS["sample"], Source(), recipe, accelerator, training)
+        grid = Grid(models=(f"models:/{version}", RULE), datasets=("sample",))
+        keys = benchmark.run(grid, Source(), predict, accelerator, tracker)
+        cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
+        found = compare.publish(
+            tracker,
+            compare.select(cells),
+            o["output_dir"],
+            next_command("main"),
+            significance=True,
+            figures=not o["no_figures"],
+        )
+        click.echo("\n".join(["", found.tables[0].markdown(), *found.verdict]))
+        click.echo(f"\ntables, figures and the page report.html: {o['output_dir']}")
+        click.echo(f"see every run in the browser: {ui_command(tracker)}")

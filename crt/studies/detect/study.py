@@ -1,0 +1,367 @@
+"""Attack detection: was a text attacked, and by what? Every text of a source stays in one part (after TCAB)."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from crt.catalogue import Task
+from crt.errors import DataError
+from crt.grid import format_prob
+from crt.models import PredictOptions, Predictor, load_predictor
+from crt.perturbations import Loaded
+from crt.records import CLEAN, Example, Input, Prediction
+from crt.reporting.table import escaped, markdown
+from crt.resources import rows_digest
+from crt.scoring.metrics import accuracy, balanced_accuracy, macro_f1, recalls
+from crt.scoring.statistics import balanced_accuracy_interval
+from crt.scoring.summary import DASH
+from crt.studies.answers import Answers, model_params, resolved
+from crt.studies.detect.attacks import Attacked, downsampled, from_perturbations, labels_of, split
+from crt.studies.detect.detectors import choose, fit, training_space
+from crt.studies.results import staged
+from crt.tasks import Source, Split, load_split, seen_in_training
+from crt.tasks import labels_of as labels_of_task
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from crt.models.recipe import TrainOptions
+    from crt.tracking.runs import MlflowTracker
+
+log = logging.getLogger(__name__)
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The labelled texts of an experiment."""
+
+    name: str
+    """Of the data set or file."""
+    parts: Mapping[str, Sequence[Attacked]]
+    """By part, from `split`."""
+    victim: Predictor | None
+    """The model that was attacked."""
+    params: Mapping[str, str] = field(default_factory=dict)
+    """How the texts were made."""
+
+    def digest(self) -> str:
+        """Return 16 hexadecimal digits over all texts and their parts: scores are comparable where it is equal."""
+        return rows_digest([part, text.attack, text.input] for part, texts in self.parts.items() for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a detector does on the test part."""
+
+    task: str
+    """`detection` or `labelling`."""
+    detector: str
+    """What was trained."""
+    names: tuple[str, ...]
+    """The labels."""
+    gold: Labels
+    predicted: Labels
+    groups: tuple[str, ...]
+    """Source of each text."""
+    attack_score: NDArray[np.float64] | None = None
+    """Probability of an attack, for detection."""
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Balanced accuracy with its interval, accuracy, macro-F1, recall of each label and, for detection, the ROC AUC."""
+        pair = {"gold": self.gold, "predicted": self.predicted}
+        found = {
+            "balanced_accuracy": balanced_accuracy(**pair),
+            "accuracy": accuracy(**pair),
+            "macro_f1": macro_f1(**pair),
+        }
+        bounds = balanced_accuracy_interval(gold=self.gold, predicted=self.predicted, clusters=self.groups)
+        if bounds:
+            found |= {"balanced_accuracy_low": bounds[0], "balanced_accuracy_high": bounds[1]}
+        found |= {f"recall_{self.names[label]}": value for label, value in recalls(**pair).items()}
+        if self.attack_score is not None and len(set(self.gold.tolist())) == 2:
+            found["roc_auc"] = float(roc_auc_score(self.gold, self.attack_score))
+        return {name: value for name, value in found.items() if value is not None}
+
+    def recalls(self) -> pd.DataFrame:
+        """Return for each label how many of its test texts there are and are found."""
+        counts = self.confusion().to_numpy()
+        right, total = counts.diagonal(), counts.sum(axis=1)
+        rates = right / np.where(total > 0, total, 1)
+        return pd.DataFrame({"label": self.names, "passed": right, "total": total, "pass_rate": rates})
+
+    def confusion(self) -> pd.DataFrame:
+        """Return the number of test texts by true label (rows) and predicted label (columns)."""
+        counts = np.zeros((len(self.names),) * 2, dtype=np.int64)
+        np.add.at(counts, (self.gold, self.predicted), 1)
+        return pd.DataFrame(counts, index=pd.Index(self.names, name="gold"), columns=list(self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that an experiment gives."""
+
+    verdicts: tuple[Verdict, ...]
+    choices: Mapping[str, Mapping[str, float]]
+    """By task, the balanced accuracy over the folds of each candidate."""
+    unseen: pd.DataFrame
+    """For each attack left out of training: recall on it, recall on clean texts, their mean."""
+    params: Mapping[str, str]
+
+
+def from_dataset(
+    task: Task,
+    source: Source,
+    loaded: Sequence[Loaded],
+    spec: str,
+    options: PredictOptions,
+    accelerator: "Accelerator",
+    tracker: "MlflowTracker | None",
+    *,
+    prob: float,
+    seed: int,
+    limit: int | None,
+    successful: bool,
+) -> Corpus:
+    """Attack the reported split of a data set with perturbations.
+
+    Args:
+        task: the data set.
+        source: where it is read from.
+        loaded: the attacks.
+        spec: of the victim; empty: the best that is registered for the task.
+        options: how it predicts.
+        accelerator: device and processes; every process must call this.
+        tracker: None on all processes but the main one.
+        prob: share of the sites that an attack edits.
+        seed: of the attacks and of the parts.
+        limit: at most so many source texts.
+        successful: keep only the attacks that turn a right answer of the victim into a wrong one, as TCAB does.
+
+    Raises:
+        DataError: the split cannot be read, or no attack is left.
+        ModelError: the victim cannot be loaded.
+    """
+    if "train" in task.files:
+        task = replace(task, labels=labels_of_task(task, source))
+    model = resolved(spec, task, accelerator, tracker)
+    victim = load_predictor(model.spec, task, accelerator, options, source)
+    task = replace(task, labels=victim.labels)
+    examples = load_split(task, task.eval_split, source)
+    seen = seen_in_training(task, source)
+    if seen is None:
+        log.info("%s: no training split at hand, so the victim may have seen the source texts", task.name)
+    else:
+        examples = examples.where(lambda example: example.input not in seen)
+        if not examples.examples:
+            raise DataError(f"{task.name}: every input of '{examples.name}' also stands in the training split")
+    examples = examples.limited(limit)
+    rows, texts = zip(*from_perturbations(examples.examples, loaded, prob=prob, seed=seed), strict=True)
+    if successful:
+        texts = tuple(_successful(examples.examples, rows, texts, victim))
+    if all(text.attack == CLEAN for text in texts):
+        what = f"turns a right answer of {victim.name} into a wrong one" if successful else "changes a text"
+        raise DataError(
+            f"{task.name}: no attack {what} at prob {format_prob(prob)}; raise it, or name other perturbations"
+        )
+    params = {
+        "dataset": task.name, "model": victim.name, "attacks_made": ",".join(p.perturbation.name for p in loaded),
+        **model_params(victim, model.source),
+    }  # fmt: skip
+    return Corpus(task.name, split(texts, seed=seed), victim, params)
+
+
+def _successful(
+    examples: Sequence[Example], rows: Sequence[int], texts: Sequence[Attacked], victim: Predictor
+) -> Iterable[Attacked]:
+    inputs = [text.input for text in texts]
+    answers = Answers(victim, inputs)
+    said = answers.of(inputs).probabilities.argmax(axis=1)
+    clean = {text.source: label for text, label in zip(texts, said.tolist(), strict=True) if text.attack == CLEAN}
+    for row, text, label in zip(rows, texts, said.tolist(), strict=True):
+        gold = examples[row].label
+        if text.attack == CLEAN or (clean[text.source] == gold and label != gold):
+            yield text
+
+
+def run(corpus: Corpus, *, seed: int, encoder: "TrainOptions | None", accelerator: "Accelerator") -> Findings:
+    """Train detectors on the training part and score them on the test part.
+
+    Args:
+        corpus: the texts.
+        seed: of the detectors.
+        encoder: also fine-tune this encoder; its best epoch is chosen on the validation part.
+        accelerator: for it; every process must call this.
+    """
+    train, test = corpus.parts["train"], corpus.parts["test"]
+    groups = [text.group for text in train]
+    clean = np.array([text.attack == CLEAN for text in train])
+    inputs = [text.input for text in train]
+    space, matrix = training_space(inputs, clean, groups, _asked(corpus, inputs))
+    unknown = space.matrix([text.input for text in test], _asked(corpus, [text.input for text in test]))
+    verdicts, choices = [], {}
+    for name, labelling in (("detection", False), ("labelling", True)):
+        kept = np.array(downsampled(train, labelling=labelling, seed=seed))
+        gold, names = labels_of([*train, *test], labelling=labelling)
+        labels = gold[: len(train)][kept]
+        best, scores = choose(matrix[kept], labels, [groups[row] for row in kept], seed=seed)
+        log.info("%s: %s", name, ", ".join(f"{candidate} {score:.3f}" for candidate, score in scores.items()))
+        fitted = fit(best, matrix[kept], labels, seed=seed)
+        predicted = np.asarray(fitted.predict(unknown), dtype=np.int64)
+        score = None if labelling else np.asarray(fitted.predict_proba(unknown)[:, 1])
+        sources = tuple(text.group for text in test)
+        verdicts.append(Verdict(name, f"features: {best}", names, gold[len(train) :], predicted, sources, score))
+        choices[name] = scores
+        if not labelling:
+            unseen = _leave_one_out(best, [train[row] for row in kept], matrix[kept], test, unknown, seed=seed)
+        if encoder is not None:
+            verdicts.append(_encoder(corpus, name, encoder, accelerator, labelling=labelling, seed=seed))
+    counts = {f"texts_{part}": str(len(texts)) for part, texts in corpus.parts.items()}
+    params = {**corpus.params, **counts, "data_digest": corpus.digest()}
+    if encoder is not None:
+        params["model"] += f" / {verdicts[-1].detector}"
+    return Findings(tuple(verdicts), choices, unseen, params)
+
+
+def _asked(corpus: Corpus, inputs: Sequence[Input]) -> Prediction | None:
+    if corpus.victim is None:
+        return None
+    return Answers(corpus.victim, inputs).of(inputs)
+
+
+def _leave_one_out(
+    detector: str,
+    train: Sequence[Attacked],
+    matrix: NDArray[np.float64],
+    test: Sequence[Attacked],
+    unknown: NDArray[np.float64],
+    *,
+    seed: int,
+) -> pd.DataFrame:
+    """Return how well each attack is detected by a detector that was trained without it."""
+    rows = []
+    names, others = np.array([text.attack for text in train]), np.array([text.attack for text in test])
+    attacks = [name for name in dict.fromkeys(names.tolist()) if name != CLEAN]
+    for attack in attacks if len(attacks) > 1 else ():
+        kept, asked = names != attack, (others == attack) | (others == CLEAN)
+        fitted = fit(detector, matrix[kept], (names[kept] != CLEAN).astype(np.int64), seed=seed)
+        predicted = np.asarray(fitted.predict(unknown[asked]), dtype=np.int64)
+        found = recalls(gold=(others[asked] != CLEAN).astype(np.int64), predicted=predicted)
+        mean = (found[0] + found[1]) / 2
+        rows.append([attack, found[1], found[0], mean, int((others == attack).sum())])
+    return pd.DataFrame(rows, columns=["left_out", "recall", "clean_recall", "balanced_accuracy", "n"])
+
+
+def _encoder(
+    corpus: Corpus, name: str, options: "TrainOptions", accelerator: "Accelerator", *, labelling: bool, seed: int
+) -> Verdict:
+    """Fine-tune an encoder on the training part with the loop of `train`."""
+    from crt.models.training import Checkpoint, train
+
+    _, names = labels_of([text for texts in corpus.parts.values() for text in texts], labelling=labelling)
+    index = {label: number for number, label in enumerate(names)}
+
+    def part(which: str, texts: Sequence[Attacked]) -> Split:
+        labels = [index[text.attack] if labelling else int(text.attack != CLEAN) for text in texts]
+        examples = (
+            Example(f"{name}/{which}/{k}", text.input, label)
+            for k, (text, label) in enumerate(zip(texts, labels, strict=True))
+        )
+        return Split(f"{corpus.name}-{name}", which, tuple(examples), 0)
+
+    fields = tuple((str(k),) for k in range(len(corpus.parts["train"][0].input)))
+    task = Task(f"{corpus.name}-{name}", "attacked texts", names, fields, {}, "test")
+    splits = {
+        which: part(
+            which,
+            [corpus.parts[which][row] for row in downsampled(corpus.parts[which], labelling=labelling, seed=seed)],
+        )
+        for which in ("train", "validation")
+    }
+    test = corpus.parts["test"]
+    *_, best = train(task, splits["train"], splits["validation"], accelerator, options, None)
+    assert isinstance(best, Checkpoint)
+    inputs = [text.input for text in test]
+    p = Answers(best.predictor, inputs).of(inputs).probabilities
+    gold = np.array([example.label for example in part("test", test).examples], dtype=np.int64)
+    score = None if labelling else p[:, 1].astype(np.float64)
+    sources = tuple(text.group for text in test)
+    detector = f"encoder: {best.base_model}"
+    return Verdict(name, detector, names, gold, p.argmax(axis=1).astype(np.int64), sources, score)
+
+
+def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figures: bool) -> str:
+    """Write tables and a figure into a folder and to the run; return the summary in Markdown."""
+    found = [verdict.metrics for verdict in findings.verdicts]
+    text = summary(findings, found)
+    with staged(tracker, folder) as staging:
+        (staging / "detection.md").write_text(text, encoding="utf-8")
+        scores = [
+            {"task": v.task, "detector": v.detector, **scored}
+            for v, scored in zip(findings.verdicts, found, strict=True)
+        ]
+        pd.DataFrame(scores).to_csv(staging / "detection.csv", index=False, lineterminator="\n")
+        findings.unseen.to_csv(staging / "unseen_attacks.csv", index=False, lineterminator="\n")
+        for verdict in findings.verdicts:
+            kind = verdict.detector.partition(":")[0]
+            verdict.confusion().to_csv(staging / f"confusion_{verdict.task}_{kind}.csv", lineterminator="\n")
+        if figures:
+            from crt.reporting.figures import pass_bars, save_as
+
+            named = next(verdict for verdict in findings.verdicts if verdict.task == "labelling")
+            title = f"attacks on {findings.params['dataset']} that are named"
+            save_as(pass_bars(named.recalls(), title, "recall (%)"), staging / "detection", ".svg", ".png")
+    metrics: dict[str, float] = {}
+    for verdict, scored in zip(findings.verdicts, found, strict=True):
+        kind = "" if verdict.detector.startswith("features") else "encoder_"
+        metrics |= {f"{kind}{verdict.task}_{name}": value for name, value in scored.items()}
+    chosen = {f"choice_{name}": max(scores, key=scores.__getitem__) for name, scores in findings.choices.items()}
+    tracker.log_study({**findings.params, **chosen}, metrics, text)
+    return text
+
+
+def summary(findings: Findings, found: Sequence[Mapping[str, float]]) -> str:
+    """Return the scores, the recall of each label, and how unseen attacks are detected, in Markdown.
+
+    Args:
+        findings: of the experiment.
+        found: the metrics of each verdict.
+    """
+    rows = []
+    for verdict, metrics in zip(findings.verdicts, found, strict=True):
+        low, high = _shown(metrics, "balanced_accuracy_low"), _shown(metrics, "balanced_accuracy_high")
+        others = [_shown(metrics, name) for name in ("macro_f1", "accuracy", "roc_auc")]
+        rows.append([verdict.task, verdict.detector, _shown(metrics, "balanced_accuracy"), f"{low}-{high}", *others])
+    header = ("task", "detector", "balanced accuracy", "95 % interval", "macro-F1", "accuracy", "ROC AUC")
+    parts = [markdown(header, rows, texts=2)]
+    labels = list(dict.fromkeys(name for verdict in findings.verdicts for name in verdict.names))
+    columns = [f"{v.task}, {v.detector.partition(':')[0]}" for v in findings.verdicts]
+    recall = [[escaped(label), *(_shown(metrics, f"recall_{label}", 2) for metrics in found)] for label in labels]
+    parts.append(markdown(("recall of", *columns), recall))
+    if len(findings.unseen):
+        shown = [
+            [
+                escaped(str(r.left_out)),
+                f"{r.recall:.2f}",
+                f"{r.clean_recall:.2f}",
+                f"{r.balanced_accuracy:.2f}",
+                str(r.n),
+            ]
+            for r in findings.unseen.itertuples()
+        ]
+        parts.append(markdown(("never trained on", "recall", "recall of clean", "balanced accuracy", "n"), shown))
+    return "\n".join(parts)
+
+
+def _shown(metrics: Mapping[str, float], name: str, digits: int = 3) -> str:
+    value = metrics.get(name)
+    return DASH if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,175 @@
+"""What the tracking store holds, read back as tables: measurements, studies, and what was kept of each."""
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mlflow
+import pandas as pd
+from mlflow.exceptions import MlflowException
+
+from crt.errors import CrtError, TrackingError, is_full, no_room, without_password
+from crt.records import Cell
+from crt.scoring.slices import CLUSTER
+from crt.tracking.waiting import MOVED, first_contact, store_error
+
+KIND, KEY = "crt.kind", "crt.cell_key"
+PAGE = 5000
+"""Runs asked for in one call."""
+EXAMPLES, OUTCOMES = "examples.jsonl", "outcomes.csv"
+OUTCOME_NAMES = ("id", "gold", "clean", "perturbed", "changed_fields", CLUSTER)
+"""Columns of the outcomes that hold names."""
+READERS = 8
+"""Artifacts that are asked for at once."""
+NUMBERS: Mapping[str, type] = {"prob": float, "degree": float, "seed": int, "samples": int}
+"""The params that name a measurement and are numbers."""
+
+
+class Stored(NamedTuple):
+    """What some experiments hold that is finished."""
+
+    cells: pd.DataFrame
+    """From `cell_frame`."""
+    studies: pd.DataFrame
+    """From `study_frame`."""
+    experiments: tuple[str, ...]
+    """Their names."""
+
+
+def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
+    """Return every finished cell of some experiments, and every finished run of other kinds.
+
+    Args:
+        experiments: names; none: the experiment that `mlflow run` would use.
+        kinds: of the other runs.
+
+    Raises:
+        TrackingError: an experiment does not exist; the message lists those that do.
+    """
+    try:
+        with first_contact():
+            client = mlflow.MlflowClient()  # which makes the tables of a fresh store
+            client.search_experiments(max_results=1)
+        if experiments:
+            found = {name: client.get_experiment_by_name(name) for name in experiments}
+        else:
+            current = os.environ.get("MLFLOW_EXPERIMENT_ID")
+            name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default"
+            experiment = client.get_experiment(current) if current else client.get_experiment_by_name(name)
+            found = {experiment.name if experiment else name: experiment}
+        missing = [name for name, experiment in found.items() if experiment is None]
+        if missing:
+            known = ", ".join(sorted(e.name for e in client.search_experiments()))
+            raise TrackingError(f"there is no experiment '{missing[0]}'; the store has {known}")
+        ids = [experiment.experiment_id for experiment in found.values() if experiment is not None]
+        runs = finished(client, ids, Cell.kind)
+        others = [run for kind in kinds for run in search(client, ids, f"tags.`{KIND}` = '{kind}'")]
+    except CrtError:
+        raise
+    except Exception as error:  # the stores raise whatever their drivers raise
+        raise store_error(error) from error
+    return Stored(cell_frame(runs), study_frame(others), tuple(found))
+
+
+def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
+    """Return finished cell runs as a table, oldest first: key, run_id, artifacts (where), params and metrics by name."""
+    rows = []
+    for run in sorted(runs, key=lambda run: run.info.start_time):
+        if run.info.status != "FINISHED":
+            continue
+        params = dict(run.data.params)
+        params |= {name: read(params[name]) for name, read in NUMBERS.items() if name in params}
+        keys = {"key": run.data.tags[KEY], "run_id": run.info.run_id, "artifacts": run.info.artifact_uri}
+        rows.append(keys | params | run.data.metrics)
+    return pd.DataFrame(rows, columns=None if rows else ["key", "run_id", "artifacts"])
+
+
+def stored_examples(cells: pd.DataFrame) -> list[list[dict[str, Any]]]:
+    """Return for each stored cell its example pairs."""
+    return [[json.loads(line) for line in text.split("\n") if line] for text in _read(cells, EXAMPLES)]
+
+
+def stored_outcomes(cells: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return for each stored cell its outcomes, a row an example; names are text, an empty one is missing."""
+    frames = [pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False) for text in _read(cells, OUTCOMES)]
+    return [
+        pd.concat(
+            [
+                frame[column].replace("", None) if column in OUTCOME_NAMES else pd.to_numeric(frame[column])
+                for column in frame
+            ],
+            axis=1,
+        )
+        for frame in frames
+    ]
+
+
+def stored_table(artifacts: str, name: str) -> pd.DataFrame:
+    """Return a CSV artifact of a run; every cell is a text, as it stands there.
+
+    Args:
+        artifacts: where the artifacts of the run are.
+        name: of the file.
+
+    Raises:
+        TrackingError: it is not where the store says.
+    """
+    text = _artifact(artifacts, name)
+    return pd.read_csv(io.StringIO(text.removeprefix("\ufeff")), dtype=str, keep_default_na=False)
+
+
+def _read(cells: pd.DataFrame, name: str) -> list[str]:
+    """Return an artifact of each cell; several at once, since a server takes its time for each."""
+    with ThreadPoolExecutor(READERS) as pool:
+        return list(pool.map(lambda artifacts: _artifact(artifacts, name), cells["artifacts"]))
+
+
+def _artifact(artifacts: str, name: str) -> str:
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = mlflow.artifacts.download_artifacts(artifact_uri=f"{artifacts}/{name}", dst_path=folder)
+            return Path(path).read_text(encoding="utf-8", errors="surrogatepass")
+    except (MlflowException, OSError) as error:
+        if is_full(error):
+            raise no_room(error) from error
+        cause = without_password(" ".join(str(error).split()))
+        raise TrackingError(
+            f"{name} is not in {without_password(artifacts)}, where the store says it is ({cause}); {MOVED}"
+            "measure again with force=true"
+        ) from error
+
+
+def study_frame(runs: Sequence[Any]) -> pd.DataFrame:
+    """Return finished runs of other kinds as a table, oldest first: kind, run_id, params, and metrics as `metric.<name>`."""
+    rows = [
+        {"kind": run.data.tags[KIND], "run_id": run.info.run_id}
+        | dict(run.data.params)
+        | {name: run.data.tags.get(f"crt.{name}") for name in ("model", "dataset")}
+        | {f"metric.{name}": value for name, value in run.data.metrics.items()}
+        for run in sorted(runs, key=lambda run: run.info.start_time)
+        if run.info.status == "FINISHED"
+    ]
+    return pd.DataFrame(rows, columns=None if rows else ["kind", "run_id"])
+
+
+def finished(client: mlflow.MlflowClient, experiments: list[str], kind: str, *conditions: str) -> list[Any]:
+    """Return the measurements of a kind that count, and that meet further conditions."""
+    query = [f"tags.`{KIND}` = '{kind}'", "attributes.status = 'FINISHED'", *conditions]
+    return search(client, experiments, " and ".join(query))
+
+
+def search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> list[Any]:
+    """Return every run that matches: a single call is cut at 1,000 without a word."""
+    runs: list[Any] = []
+    token = None
+    while True:
+        page = client.search_runs(experiments, query, max_results=PAGE, page_token=token)
+        runs += page
+        token = page.token
+        if not token:
+            return runs

@@ -1,0 +1,267 @@
+"""MLflow as a registry of checkpoints: which versions there are, and which is the best."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version as installed
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import mlflow
+import pandas as pd
+from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
+
+from crt.catalogue import Task
+from crt.errors import TrackingError, is_full, no_room, without_password
+from crt.records import TINY
+from crt.tasks import slug
+from crt.tracking.waiting import MOVED
+
+_ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
+"""Error codes of a model or an alias that is not there; any other code is a failure, not an answer."""
+
+
+_Rank = tuple[bool, float]
+"""Any model stands above the demonstration model; then the higher value is better."""
+
+_TOGETHER = 600_000
+"""Milliseconds: a version that was registered so shortly before another may be moving the alias at the same moment."""
+
+MOST_ROBUST = "most_robust"
+"""Alias of the version with the highest mean accuracy over the default grid, on the selection split."""
+
+
+def best_version(name: str, alias: str = "best") -> ModelVersion | None:
+    """Return the version that an alias of a registered model points to, or None if there is none.
+
+    Raises:
+        MlflowException: the registry could not be asked.
+    """
+    try:
+        return mlflow.MlflowClient().get_model_version_by_alias(name, alias)
+    except MlflowException as error:
+        if error.error_code in _ABSENT:
+            return None
+        raise
+
+
+def resolve(spec: str) -> tuple[str, str]:
+    """Turn `models:/name@alias` or `models:/name/version` into a checkpoint folder and `name/version`.
+
+    The version is looked up once: an alias may move while an experiment runs.
+
+    Raises:
+        CrtError: there is no room for its files.
+        TrackingError: there is no such model, or its files are not there; the message says what there is, or what to do.
+    """
+    client = mlflow.MlflowClient()
+    reference = spec.removeprefix("models:/")
+    try:
+        if "@" in reference:
+            name, alias = reference.split("@", 1)
+            version = client.get_model_version_by_alias(name, alias).version
+        else:
+            name, _, version = reference.partition("/")
+            client.get_model_version(name, version)
+        place = without_password(client.get_model_version_download_uri(name, version))
+    except MlflowException as error:
+        raise TrackingError(f"model {spec} cannot be had: {_registry_hint(client, reference)} ({error})") from error
+    try:
+        folder = _fetched(f"models:/{name}/{version}", place)
+    except (MlflowException, OSError) as error:
+        if is_full(error):
+            raise no_room(error) from error
+        cause = without_password(" ".join(str(error).split()))
+        raise TrackingError(
+            f"the files of model {spec}, version {version}, cannot be read from {place}, where the store says they are "
+            f"({cause}); {MOVED}train it again"
+        ) from error
+    return folder, f"{name}/{version}"
+
+
+def _fetched(uri: str, place: str) -> str:
+    """Return the folder of a model: the one of the store where that is on this machine, else a copy, deleted at exit."""
+    if len(urlsplit(place).scheme) < 2 or place.startswith("file:"):  # one letter: the drive of a Windows path
+        return str(mlflow.artifacts.download_artifacts(uri))
+    return str(mlflow.artifacts.download_artifacts(uri, dst_path=tempfile.mkdtemp(dir=_downloads().name)))
+
+
+@cache
+def _downloads() -> tempfile.TemporaryDirectory[str]:
+    """Return the folder that this process downloads to; it ends with the process."""
+    return tempfile.TemporaryDirectory(prefix="crt-models-", ignore_cleanup_errors=True)
+
+
+def register(
+    run_id: str,
+    folder: Path,
+    task: Task,
+    *,
+    name: str,
+    alias: str,
+    metric: str,
+    value: float,
+    digest: str,
+) -> tuple[str, str]:
+    """Log a checkpoint as an MLflow model and register it; move the alias `best` only to a better one.
+
+    Better means: a higher value of the same metric on the same selection data. The demonstration model `tiny` gives way
+    to any other.
+
+    Args:
+        run_id: of the run that trained it, kept as a tag.
+        folder: the checkpoint.
+        task: the task that it was trained on.
+        name: of the logged model.
+        alias: always moves to the new version.
+        metric: that the best epoch was chosen by.
+        value: of the metric on the selection data.
+        digest: of the selection data.
+
+    Returns:
+        `name/version`, and a sentence that says what happened to the alias `best`.
+    """
+    from mlflow.models import infer_signature
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=False)
+    model.name_or_path = ""  # a hub id here would cost minutes of look-ups where there is no hub
+    texts = {"text": ["文本"], "text_pair": ["文本"]} if len(task.fields) == 2 else {"text": ["文本"]}
+    signature = infer_signature(pd.DataFrame(texts), pd.DataFrame({"label": [task.labels[0]], "score": [0.5]}))
+    info = mlflow.transformers.log_model(
+        {"model": model, "tokenizer": AutoTokenizer.from_pretrained(folder, trust_remote_code=False)},
+        task="text-classification",
+        name=slug(name),
+        signature=signature,
+        model_config={"truncation": True},  # served texts may be longer than the model reads
+        pip_requirements=[f"{package}=={installed(package).split('+')[0]}" for package in ("transformers", "torch")],
+    )
+    tags = {"metric": metric, "value": repr(value), "selection_digest": digest}
+    tags |= {"run_id": run_id, "base_model": str(model.config.crt_base_model)}
+    registered = task.registered_name
+    made = mlflow.register_model(info.model_uri, registered, tags=tags)
+    version = made.version
+    client, reference = mlflow.MlflowClient(), f"{registered}/{version}"
+    client.set_registered_model_alias(registered, alias, version)
+    new, old = f"version {version} ({metric} {value:.4f})", best_version(registered)
+
+    def told(found: ModelVersion) -> str:
+        return f"version {found.version} ({found.tags.get('metric')} {float(found.tags.get('value', 'nan')):.4f})"
+
+    def rank(found: ModelVersion) -> _Rank | None:
+        alike = (found.tags.get("metric"), found.tags.get("selection_digest")) == (metric, digest)
+        rival = alike and found.creation_timestamp >= made.creation_timestamp - _TOGETHER
+        return (found.tags.get("base_model") != TINY, float(found.tags["value"])) if rival else None
+
+    if old is None:
+        best = _award(registered, "best", version, rank)
+        which = "the first" if str(best.version) == str(version) else f"this is {new}"
+        return reference, f"{registered}@best is {told(best)}, {which}"
+    before = told(old)
+    client.set_model_version_tag(registered, version, "best_before", before)
+    if not _gives_way(old, tags["base_model"]):
+        if (old.tags.get("metric"), old.tags.get("selection_digest")) != (metric, digest):
+            return reference, (
+                f"{registered}@best stays {before}: it was chosen by another metric or on other selection data, so it "
+                f"cannot be compared with {new}; evaluate the new one with model=models:/{registered}/{version}"
+            )
+        if value <= float(old.tags["value"]):
+            return reference, f"{registered}@best stays {before}; this is {new}"
+    best = _award(registered, "best", version, rank)
+    client.set_model_version_tag(registered, old.version, "best_after", told(best))
+    better = "" if str(best.version) == str(version) else f"; this is {new}"
+    return reference, f"{registered}@best moves from {before} to {told(best)}{better}"
+
+
+def _award(name: str, alias: str, version: str, rank: Callable[[ModelVersion], _Rank | None]) -> ModelVersion:
+    """Point an alias to a version, or to a better one; return which.
+
+    The registry has no lock, and another process may move the alias at the same moment: so whoever moves it looks again
+    afterwards, and the last one to look has seen all that were registered before.
+
+    Args:
+        name: of the registered model.
+        alias: to move.
+        version: the one that is better than what the alias points to.
+        rank: of a version; None if it cannot be compared. Of two that are equal the older one is better.
+    """
+    client = mlflow.MlflowClient()
+    while True:
+        client.set_registered_model_alias(name, alias, version)
+        found = client.search_model_versions(f"name = '{name}'")
+        rivals = [(value, -int(rival.version), rival) for rival in found if (value := rank(rival)) is not None]
+        best = max(rivals, key=lambda rival: rival[:2])[2]
+        if str(best.version) == str(version):
+            return best
+        version = best.version
+
+
+def _gives_way(old: ModelVersion, base_model: str | None) -> bool:
+    """Tell whether a version is the demonstration model, which gives way to a version of any other base model."""
+    return bool(old.tags.get("base_model") == TINY != base_model)
+
+
+def training_of(reference: str) -> dict[str, str]:
+    """Return what is stored of the training of `name/version`: the params of its run, where that is there, and its tags."""
+    client = mlflow.MlflowClient()
+    name, _, number = reference.partition("/")
+    tags = dict(client.get_model_version(name, number).tags)
+    try:
+        params = dict(client.get_run(tags["run_id"]).data.params)
+    except (KeyError, MlflowException):
+        params = {}
+    return {name.removeprefix("cfg."): value for name, value in params.items()} | tags
+
+
+def describe(reference: str, card: str, tags: Mapping[str, str]) -> None:
+    """Set the description and some tags of `name/version`."""
+    client = mlflow.MlflowClient()
+    name, _, number = reference.partition("/")
+    client.update_model_version(name, number, card)
+    for key, value in tags.items():
+        client.set_model_version_tag(name, number, key, value)
+
+
+def crown(reference: str, value: float, signature: str) -> str:
+    """Move the alias `most_robust` to `name/version` if no other version is better; return what happened, if anything did.
+
+    Args:
+        reference: `name/version`.
+        value: mean accuracy over the default grid, on the selection split.
+        signature: how it was measured; what was measured otherwise is not compared, and the old version stays.
+    """
+    client = mlflow.MlflowClient()
+    name, _, number = reference.partition("/")
+    tag = f"mean_perturbed_acc {sha256(signature.encode()).hexdigest()[:8]}"
+    client.set_model_version_tag(name, number, tag, repr(value))
+    old, new = best_version(name, MOST_ROBUST), f"version {number} (mean perturbed accuracy {value:.4f})"
+    if old is not None and str(old.version) == number:
+        return ""
+    base_model = client.get_model_version(name, number).tags.get("base_model")
+    if old is not None and not _gives_way(old, base_model):
+        if tag not in old.tags:
+            return (
+                f"{name}@{MOST_ROBUST} stays version {old.version}: it was measured otherwise, so it cannot be compared with "
+                f"{new}; evaluate models:/{name}/{old.version} in the same way"
+            )
+        if float(old.tags[tag]) >= value:
+            return f"{name}@{MOST_ROBUST} stays version {old.version} ({float(old.tags[tag]):.4f}); this is {new}"
+
+    def rank(found: ModelVersion) -> _Rank | None:
+        return (found.tags.get("base_model") != TINY, float(found.tags[tag])) if tag in found.tags else None
+
+    best = _award(name, MOST_ROBUST, number, rank)
+    if str(best.version) == number:
+        return f"{name}@{MOST_ROBUST} is {new}"
+    return f"{name}@{MOST_ROBUST} is version {best.version} ({float(best.tags[tag]):.4f}); this is {new}"
+
+
+def _registry_hint(client: mlflow.MlflowClient, reference: str) -> str:
+    name = reference.replace("@", "/").split("/")[0]
+    versions = sorted(int(v.version) for v in client.search_model_versions(f"name = '{name}'"))
+    if versions:
+        return f"{name} has the versions {', '.join(map(str, versions))}"
+    known = ", ".join(sorted(model.name for model in client.search_registered_models())) or "no model at all"
+    return f"the registry has {known}"

@@ -1,0 +1,281 @@
+"""MLflow as a store of runs: what is written; `history` reads it back.
+
+A cell is created late, filled by one batch, and marked FINISHED last; only FINISHED cells count. So a killed process
+leaves at most one cell that does not count, and a rerun does what is missing.
+"""
+
+import json
+import logging
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import mlflow
+import pandas as pd
+from mlflow.entities import Metric, Param, RunTag
+from mlflow.exceptions import MlflowException
+from mlflow.tracking.context.registry import resolve_tags
+from requests import RequestException
+
+from crt.catalogue import Task
+from crt.errors import TrackingError, remedy, without_password
+from crt.grid import cell_params, cell_title
+from crt.invocation import next_command
+from crt.records import RULE, Cell, CellRecord, ResolvedModel
+from crt.tracking import registry
+from crt.tracking.history import EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
+from crt.tracking.processes import HOST, close_dead, process_tags
+from crt.tracking.waiting import closing_time, first_contact, refusal, store_error, twice
+
+log = logging.getLogger(__name__)
+
+NOTE = 7900
+"""Characters of a note: MLflow cuts longer ones in the middle of a line."""
+RUNNING = f"tags.`{HOST}` = '{platform.node()}' and attributes.status = 'RUNNING'"
+"""Runs that a process of this host works on, or worked on when it died."""
+
+
+@contextmanager
+def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["MlflowTracker"]:
+    """Open the run that an entry point works in: the project run under `mlflow run`, else a new one.
+
+    Args:
+        kind: the tag `crt.kind`: train, grid, compare, heuristics, behaviour, detect, worst_case …
+        name: of a new run.
+        settings: logged as params `cfg.<name>`; the project parameters themselves are logged by `mlflow run`.
+
+    Raises:
+        TrackingError: the tracking store cannot be used; the message says what to use.
+    """
+    run_id = os.environ.get("MLFLOW_RUN_ID")
+    try:
+        with first_contact():
+            if run_id is None and "MLFLOW_EXPERIMENT_ID" not in os.environ:
+                mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default")
+            run = mlflow.start_run(
+                run_name=None if run_id else without_password(name), tags={KIND: kind, **_host_tags()}
+            )
+    except Exception as error:  # the stores raise whatever their drivers raise
+        raise store_error(error) from error
+    tracker = MlflowTracker(run.info.run_id, run.info.experiment_id)
+    try:
+        with _closing(mlflow.end_run):
+            # the UI then opens the experiment on its runs, not on the pages for language model applications
+            tracker.client.set_experiment_tag(
+                tracker.experiment_id, "mlflow.experimentKind", "custom_model_development"
+            )
+            left = close_dead(tracker.client, search(tracker.client, [tracker.experiment_id], RUNNING))
+            if left:
+                log.info("%d runs of processes that died are closed as KILLED", left)
+            if run_id:
+                mlflow.set_tag("mlflow.runName", without_password(name))
+            tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
+            yield tracker
+    except MlflowException as error:
+        raise refusal(error) from error
+
+
+@contextmanager
+def _closing(end: Callable[[str], object]) -> Iterator[None]:
+    """End a run as FINISHED, or as FAILED if something breaks: what broke is raised, also where the store is gone by then."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception), closing_time():  # the next start closes what stays RUNNING
+            end("FAILED")
+        raise
+    end("FINISHED")
+
+
+class MlflowTracker:
+    """Logs to one run and, as runs of their own that point to it, cells."""
+
+    def __init__(self, run_id: str, experiment_id: str) -> None:
+        """Take the run that everything belongs to."""
+        self.run_id, self.experiment_id = run_id, experiment_id
+        self.client = mlflow.MlflowClient()
+        self._tags = {key: str(value) for key, value in resolve_tags().items()} | process_tags()
+
+    def finished(self, kind: str = Cell.kind) -> frozenset[str]:
+        """Return the keys of the measurements of a kind in this experiment that ended FINISHED."""
+        return frozenset(run.data.tags[KEY] for run in finished(self.client, [self.experiment_id], kind))
+
+    def log_cell(self, record: CellRecord) -> None:
+        """Log one measurement as a child run: params, metrics, examples and outcomes."""
+        cell = record.cell
+        bad = {name: value for name, value in record.metrics.items() if not abs(value) < float("inf")}
+        if bad:
+            raise TrackingError(f"metrics of {cell} are no finite numbers: {bad}; nothing was logged")
+        twice(partial(self._log_cell, record))
+
+    def _log_cell(self, record: CellRecord) -> None:
+        cell, now = record.cell, _now()
+        name, keys = f"{cell.model} {cell.dataset} {cell_title(cell)}", cell_params(cell)
+        tags = {**self._tags, KIND: cell.kind, KEY: record.key, "mlflow.parentRunId": self.run_id}
+        tags |= {f"crt.{key}": value for key, value in keys.items()}
+        if record.modified:
+            tags["crt.table"] = "modified"
+        run_id = self.client.create_run(self.experiment_id, run_name=name, start_time=now, tags=tags).info.run_id
+        try:
+            self.client.log_batch(
+                run_id,
+                params=[Param(key, value) for key, value in {**keys, **record.params}.items()],
+                metrics=[Metric(key, value, now, 0) for key, value in record.metrics.items()],
+            )
+            with tempfile.TemporaryDirectory() as folder:
+                lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in record.examples]
+                (Path(folder) / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
+                pd.DataFrame(record.outcomes).to_csv(Path(folder) / OUTCOMES, index=False, lineterminator="\n")
+                self.client.log_artifacts(run_id, folder)
+        except BaseException as error:
+            with suppress(MlflowException), closing_time():  # if the store is away, the next command closes the run
+                self.client.set_terminated(run_id, "FAILED")
+            if isinstance(error, OSError) and not isinstance(error, RequestException):
+                raise TrackingError(
+                    f"the files of {name} cannot be stored ({error}); {remedy(error)} and start again: finished cells are kept"
+                ) from error
+            raise
+        self.client.set_terminated(run_id, "FINISHED")
+
+    def cells(self, keys: Collection[str], kind: str = Cell.kind) -> pd.DataFrame:
+        """Return the stored measurements of a kind with these keys, the last of each; see `cell_frame`.
+
+        Raises:
+            TrackingError: one of them is not stored.
+        """
+        frame = cell_frame(finished(self.client, [self.experiment_id], kind))
+        frame = frame[frame["key"].isin(list(keys))].drop_duplicates("key", keep="last")
+        missing = set(keys) - set(frame["key"])
+        if missing:
+            raise TrackingError(f"{len(missing)} of {len(keys)} cells are not in the store although they were logged")
+        return frame
+
+    def cells_of(self, source: str) -> pd.DataFrame:
+        """Return the finished cells of this experiment that were measured on a model, by its spec; see `cell_frame`."""
+        runs = finished(self.client, [self.experiment_id], Cell.kind, f"params.model_source = '{source}'")
+        return cell_frame(runs)
+
+    def stored(self, run_id: str, kind: str) -> dict[str, str]:
+        """Return the params of a finished run of a kind.
+
+        Raises:
+            TrackingError: there is no such run, or it is of another kind.
+        """
+        try:
+            run = self.client.get_run(run_id)
+        except MlflowException as error:
+            raise TrackingError(
+                f"there is no run '{run_id}' in {without_password(mlflow.get_tracking_uri())}"
+            ) from error
+        if run.data.tags.get(KIND) != kind or run.info.status != "FINISHED":
+            found = f"{run.data.tags.get(KIND) or 'foreign'}, {run.info.status}"
+            raise TrackingError(f"run {run_id} is no finished run of {kind} ({found})")
+        return dict(run.data.params)
+
+    def table(self, run_id: str, name: str) -> pd.DataFrame:
+        """Return a CSV artifact of a run; see `stored_table`."""
+        return stored_table(self.client.get_run(run_id).info.artifact_uri, name)
+
+    def resolve(self, spec: str, task: Task) -> ResolvedModel:
+        """Return the model that a spec stands for; an empty one is the best that is registered for the task, else `rule`.
+
+        Raises:
+            TrackingError: the registry has no such model; the message says what there is.
+        """
+        if not spec:
+            spec = f"models:/{task.registered_name}@best" if registry.best_version(task.registered_name) else RULE
+            if spec == RULE:
+                log.info(
+                    "no model is registered for %s: evaluating the rule classifier; train one with %s", task.name,
+                    next_command("train", {"dataset": task.name}),
+                )  # fmt: skip
+                self.log_tags({"mlflow.runName": f"rule on {task.name} (no model registered)"})
+        if not spec.startswith("models:/"):
+            return ResolvedModel(spec, spec)
+        folder, version = registry.resolve(spec)
+        log.info("model %s is version %s", spec, version)
+        return ResolvedModel(folder, f"models:/{version}")
+
+    def log_params(self, params: Mapping[str, object]) -> None:
+        """Log params of the run; a value that was logged before stays."""
+        present = self.client.get_run(self.run_id).data.params
+        rows = [Param(key, without_password(str(value))) for key, value in params.items() if key not in present]
+        twice(partial(self.client.log_batch, self.run_id, params=rows))
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        """Log metrics of the run."""
+        now = _now()
+        rows = [Metric(key, value, now, step) for key, value in metrics.items()]
+        twice(partial(self.client.log_batch, self.run_id, metrics=rows))
+
+    def log_tags(self, tags: Mapping[str, str]) -> None:
+        """Set tags of the run."""
+        rows = [RunTag(key, value) for key, value in tags.items()]
+        twice(partial(self.client.log_batch, self.run_id, tags=rows))
+
+    def log_study(self, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
+        """Log what a study beside the grid found; model and data set are tags too, since `mlflow run` logs its own params."""
+        self.log_params({name: value for name, value in params.items() if value})
+        self.log_tags({f"crt.{name}": params[name] for name in ("model", "dataset")})
+        self.log_metrics({re.sub(r"[^\w./ -]+", "_", name): value for name, value in metrics.items()})
+        self.log_note(note)
+
+    def log_folder(self, folder: Path) -> None:
+        """Log every file of a folder as an artifact of the run."""
+        twice(partial(self.client.log_artifacts, self.run_id, str(folder)))
+
+    def log_note(self, markdown: str) -> None:
+        """Show a text on the page of the run."""
+        kept = markdown.split("\n")
+        while len("\n".join(kept)) > NOTE:
+            kept = [*kept[:-2], "\n… the rest is among the artifacts"]
+        self.log_tags({"mlflow.note.content": "\n".join(kept)})
+
+    @contextmanager
+    def child(self, kind: str, name: str, settings: Mapping[str, object]) -> "Iterator[MlflowTracker]":
+        """Open a run that points to this one."""
+        tags = {**self._tags, KIND: kind, "mlflow.parentRunId": self.run_id}
+        run = self.client.create_run(self.experiment_id, run_name=name, tags=tags)
+        tracker = MlflowTracker(run.info.run_id, self.experiment_id)
+        with _closing(partial(self.client.set_terminated, tracker.run_id)):
+            tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
+            yield tracker
+
+    def replace_summary(self, name: str, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
+        """Log a summary run in place of those that stood before with the same params; one that lacks a param has any.
+
+        It has no parent: the UI would fold it away under the comparison.
+        """
+        old = search(self.client, [self.experiment_id], f"tags.`{KIND}` = 'summary'")
+        tags = {**self._tags, KIND: "summary", **{f"crt.{key}": value for key, value in params.items()}}
+        summary = MlflowTracker(
+            self.client.create_run(self.experiment_id, run_name=name, tags=tags).info.run_id, self.experiment_id
+        )
+        summary.log_params(params)
+        summary.log_metrics(metrics)
+        summary.log_note(note)
+        self.client.set_terminated(summary.run_id)
+        for run in old:
+            if all(run.data.tags.get(f"crt.{key}", value) == value for key, value in params.items()):
+                self.client.delete_run(run.info.run_id)
+
+
+def _host_tags() -> dict[str, str]:
+    tags = process_tags()
+    if shutil.which("git"):
+        status = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, check=False)
+        if status.returncode == 0:
+            tags["crt.git_dirty"] = str(bool(status.stdout.strip())).lower()
+    return tags
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

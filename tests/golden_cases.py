@@ -14,7 +14,7 @@ GOLDEN = {
 
 def to_do(name):
     """Return what to do about a perturbation that lacks golden cases."""
-    return f'{name} has too few golden cases: add "{name}" to "places" and to "may become" in tests/golden/{name}.json'
+    return f'{name} lacks golden cases; add "{name}" to "places" and to "may become" in tests/golden/{name}.json'
 
 
 def texts_of(name):

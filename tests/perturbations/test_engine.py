@@ -211,13 +211,15 @@ def test_a_field_does_not_hang_on_the_other(name, value, other, prob, seed):
 @every
 def test_the_fields_of_a_pair_draw_independently(name):
     """The same text in both fields gets edits at places of its own: which are taken is uncorrelated (4 errors)."""
-    part = "".join(f"{text}。" for text in texts_of(name))
-    text = part * ceil(1000 / len(loaded(name).find(part)))
-    taken = np.zeros((2, len(text)))
-    for edit in run(name, [example(text, text)], prob=0.5, seed=13)[0].edits:
-        taken[edit.field, edit.start] = 1
+    text = "。".join(texts_of(name))
     places = [site.start for site in loaded(name).find(text)]
-    assert abs(np.corrcoef(taken[:, places])[0, 1]) < 4 / len(places) ** 0.5
+    rows = [example(text, text, row=row) for row in range(ceil(1000 / len(places)))]
+    taken = np.zeros((2, len(rows), len(text) + 1))
+    for row, result in enumerate(run(name, rows, prob=0.5, seed=13)):
+        for edit in result.edits:
+            taken[edit.field, row, edit.start] = 1
+    first, second = taken[:, :, places].reshape(2, -1)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / len(first) ** 0.5
 
 
 @every

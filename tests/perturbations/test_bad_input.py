@@ -40,7 +40,7 @@ def test_strange_code_points_among_words(name, strange):
 @every
 def test_a_very_long_text(name):
     """100,000 characters: each further part adds as many sites as the second one does."""
-    part = "".join(f"{text}。\n" for text in texts_of(name))
+    part = "".join(f"。\n{text}" for text in texts_of(name))
     one, two, many = (len(loaded(name).find(part * times)) for times in (1, 2, 100_000 // len(part)))
     assert one > 0
     assert many - one == (two - one) * (100_000 // len(part) - 1)

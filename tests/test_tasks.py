@@ -240,7 +240,7 @@ def test_every_sample_is_counted():
         (task.name, split) for task in TASKS.values() for split in task.files if split not in task.without_labels
     }
     differ = ", ".join(f"{name} {split}" for name, split in sorted(labelled ^ set(ROWS)))
-    assert not differ, f"{differ}: count the rows, and keep ROWS in tests/test_tasks.py as the splits are"
+    assert not differ, f"{differ}: count the rows and edit ROWS in tests/test_tasks.py"
 
 
 @pytest.mark.parametrize(("name", "split"), ROWS)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from crt.catalogue import TASKS
 from crt.errors import GridError
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded, load
 from crt.records import CLEAN, Cell, Degree
@@ -27,7 +28,7 @@ from crt.studies.grid import (
 VALID = {"models": ("rule",), "datasets": ("tnews",)}
 
 KNOWN = f"Known: {', '.join(sorted(PERTURBATIONS))}"
-KNOWN_DATA = "Known: chinese_hans, chnsenticorp, hans, ocnli, sample, tnews"
+KNOWN_DATA = f"Known: {', '.join(sorted(TASKS))}"
 
 FAULTS = {
     "no model": ({"models": ()}, ["the model list is empty"]),

@@ -5,7 +5,7 @@ BIN := .venv/bin
 TORCH := torch==2.13.0
 export MLFLOW_DISABLE_TELEMETRY ?= true
 
-.PHONY: demo test test-latest test-oldest lint check slow docs bench resources
+.PHONY: demo test test-latest test-oldest lint check slow docs bench manifest tables
 
 demo: .venv/runtime
 	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . --env-manager local
@@ -44,7 +44,12 @@ bench: .venv/dev
 	ls /usr/lib/postgresql/*/bin/postgres > /dev/null 2>&1 || apt-get install -q -y postgresql || true
 	for bench in benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
 
-resources: .venv/dev
+# after a change of a file below resources/: its digest, in a second
+manifest:
+	$(PYTHON) resources/build/manifest.py
+
+# after a change of a builder: its inputs come from the package index
+tables: .venv/dev
 	$(BIN)/python resources/build
 
 .venv/runtime: pyproject.toml constraints.txt

@@ -36,6 +36,8 @@ class Task:
     """File of each split, below `data_dir`."""
     eval_split: str
     """The split that is reported by default."""
+    without_labels: tuple[str, ...] = ()
+    """Splits that are published without labels."""
     codes: Mapping[str, str] = field(default_factory=dict)
     """Other spellings of a label in the known sources."""
     unlabelled: frozenset[str] = EMPTY | {"-", "-1"}
@@ -110,6 +112,7 @@ TASKS: Mapping[str, Task] = {
             fields=(("sentence",),),
             files={"train": "tnews/train.json", "validation": "tnews/dev.json", "test": "tnews/test.json"},
             eval_split="validation",
+            without_labels=("test",),
             codes=dict(zip(_NEWS_CODES, _NEWS_LABELS, strict=True)) | _numbered(_NEWS_LABELS),
             id_columns=("idx",),
             hub=Hub("clue/clue", "tnews"),
@@ -123,6 +126,7 @@ TASKS: Mapping[str, Task] = {
             fields=(("sentence1",), ("sentence2",)),
             files={"train": "ocnli/train.50k.json", "validation": "ocnli/dev.json", "test": "ocnli/test.json"},
             eval_split="validation",
+            without_labels=("test",),
             codes=_numbered(_NLI_LABELS),
             id_columns=("id", "idx"),
             hub=Hub("clue/clue", "ocnli"),

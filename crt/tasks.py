@@ -169,9 +169,9 @@ def load_split(task: Task, split: str, source: Source) -> Split:
         groups = tuple(_field(task, row, (column,)) for column in task.group_columns)
         examples.append(Example(f"{task.name}/{split}/{number_in_source}", inputs, index[label], groups))
     if not examples:
+        others = [name for name in task.files if name not in (split, *task.without_labels)]
         raise DataError(
-            f"{task.name}: the {unlabelled:,} rows of '{split}' have no labels; "
-            f"ask for another split ({', '.join(s for s in task.files if s != split)})"
+            f"{task.name}: the {unlabelled:,} rows of '{split}' have no labels; ask for another split ({', '.join(others)})"
         )
     twice = [id_ for id_, count in Counter(example.id for example in examples).items() if count > 1]
     if twice:

@@ -142,7 +142,7 @@ def _tasks() -> Iterator[str]:
                 str(len(task.fields)),
                 task.eval_split,
                 f"`{task.hub.repository}`" + (f" ({task.hub.config})" if task.hub.config else "") if task.hub else "",
-                ", ".join(f"`{file}`" for file in task.files.values()) if task.hub else "built in",
+                ", ".join(f"`{file}`" for file in task.files.values()) if task.root is None else "built in",
                 task.licence,
                 task.citation,
             )

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from golden_cases import GOLDEN
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,9 @@ WORDS = (
     *("後來", "頭髮", "一直", "《", "》", "《喜欢》", "〇", "𠀀", "々"),
 )
 """Words that the tables and OpenCC know, traditional ones, book titles, and characters at the edges of Han."""
+
+SPOKEN = tuple(dict.fromkeys(text for pairs in GOLDEN["may become"].values() for text, _ in pairs))
+"""Texts in which some perturbation has a site, however rare its sites are."""
 
 FOREIGN = ("5G", "iPhone", "2018年", "3.14", "WiFi6", "C++", "1,200", "e\u0301")
 """Latin words and numbers; the last one is a letter with a combining accent."""
@@ -32,10 +36,8 @@ BROKEN = ("\0", "\ud800", "\udfff", "\uffff")
 han = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF)
 """One Han character of the basic block."""
 
-pieces = st.one_of(
-    st.sampled_from(WORDS), han, st.sampled_from(FOREIGN), st.sampled_from(EMOJI), st.sampled_from(MARKS)
-)
-"""A word, a character, a number, an emoji or a mark."""
+pieces = st.one_of(han, *map(st.sampled_from, (WORDS, SPOKEN, FOREIGN, EMOJI, MARKS)))
+"""A character, a word, a short text, a number, an emoji or a mark."""
 
 clean_texts = st.lists(pieces, max_size=20).map("".join)
 """Chinese-like texts that can be written as UTF-8, the empty one included."""

@@ -1,19 +1,22 @@
 """The documents: they are fresh, complete, and lead somewhere."""
 
 import importlib.util
+import json
 import re
 import textwrap
 from pathlib import Path
 
 import pytest
 import yaml
+from golden_cases import mark, unmarked
 
 from crt.catalogue import TASKS
 from crt.commands import COMMANDS
 from crt.models import MODELS
 from crt.perturbations import PERTURBATIONS
-from crt.perturbations.engine import SiteFinder
-from crt.records import Site
+from crt.perturbations.engine import SiteFinder, perturb
+from crt.perturbations.substitution import substitution
+from crt.records import Example, Site
 from crt.resources import load_table
 from crt.scoring.metrics import METRICS
 from crt.studies import STUDIES
@@ -59,7 +62,7 @@ def sections(text: str) -> dict[str, str]:
 def test_what_is_generated_is_fresh(generator):
     """MLproject, entrypoints/ and docs/reference.md are what their script writes."""
     stale = [str(path) for path, text in generator.generated().items() if read(ROOT / path) != text]
-    assert not stale, "run: make docs"
+    assert not stale, f"{', '.join(stale)}: not up to date; run: make docs"
 
 
 def test_check_mode(generator, tmp_path, capsys):
@@ -79,23 +82,30 @@ def test_check_mode(generator, tmp_path, capsys):
 def test_reference_is_complete():
     """The reference page has a row for each metric, perturbation, data set, model kind and study, and a section for each command."""
     text = read(DOCS / "reference.md")
-    assert re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE) == list(METRICS)
+    assert re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE) == list(METRICS), (
+        "docs/reference.md lists other metrics; run: make docs"
+    )
     for name in (*PERTURBATIONS, *TASKS, *MODELS, *STUDIES):
-        assert re.search(rf"^\| `{name}`", text, re.MULTILINE), name
+        assert re.search(rf"^\| `{name}`", text, re.MULTILINE), f"{name} is not in docs/reference.md; run: make docs"
     commands = yaml.safe_load(read(ROOT / "MLproject"))["entry_points"]
-    assert set(COMMANDS) == set(commands)
+    assert set(COMMANDS) == set(commands), "MLproject has other entry points than there are commands; run: make docs"
     for name, command in commands.items():
         section = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
-        assert re.findall(r"^\| `(\w+)`", section, re.MULTILINE) == list(command["parameters"])
+        listed = re.findall(r"^\| `(\w+)`", section, re.MULTILINE)
+        assert listed == list(command["parameters"]), f"{name} in docs/reference.md is stale; run: make docs"
 
 
 def test_every_metric_is_defined():
     """docs/metrics.md has a section for each metric and for nothing else; each says when the metric is undefined."""
     found = sections(read(DOCS / "metrics.md"))
-    assert set(found) == set(METRICS)
+    missing, strange = (", ".join(sorted(names)) for names in (set(METRICS) - set(found), set(found) - set(METRICS)))
+    assert not missing, f"no section defines {missing}; add a heading of that name to docs/metrics.md"
+    assert not strange, f"{strange} is no metric; mend the heading in docs/metrics.md"
     for name, text in found.items():
-        assert re.search(r"[Uu]ndefined|Always defined", text), name
-        assert re.search(r"[Cc]ount|[Ff]raction", text), name
+        assert re.search(r"[Uu]ndefined|Always defined", text), f"say when {name} is undefined in docs/metrics.md"
+        assert re.search(r"[Cc]ount|[Ff]raction", text), (
+            f"say whether {name} is a count or a fraction in docs/metrics.md"
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -106,20 +116,25 @@ def test_relative_links_resolve(page):
             continue
         path, _, anchor = target.partition("#")
         there = (page.parent / path).resolve() if path else page
-        assert there.exists(), f"{target}: no such file"
-        assert there.is_relative_to(ROOT), f"{target}: leads out of the repository"
-        assert not anchor or anchor in anchors(read(there)), f"{target}: no such heading"
+        edit = f"edit {page.relative_to(ROOT)}"
+        assert there.exists(), f"{target}: no such file; {edit}"
+        assert there.is_relative_to(ROOT), f"{target}: leads out of the repository; {edit}"
+        assert not anchor or anchor in anchors(read(there)), f"{target}: no such heading; {edit}"
 
 
 def test_adding_shows_what_works(tmp_path):
-    """The table and the site finder that docs/adding.md shows are usable as they stand."""
-    text = read(DOCS / "adding.md")
-    table, finder = (
-        textwrap.dedent(re.search(rf"^ *```{kind}\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)[1])
-        for kind in ("json", "python")
-    )
+    """The table, its golden cases and the site finder that docs/adding.md shows are usable as they stand."""
+    blocks = re.findall(r"^ *```(?:json|python)\n(.*?)^ *```$", read(DOCS / "adding.md"), re.DOTALL | re.MULTILINE)
+    table, golden, finder = map(textwrap.dedent, blocks)
     (tmp_path / "NAME.json").write_text(table, encoding="utf-8")
-    assert load_table("NAME", tmp_path / "NAME.json").entries == {"安全": ("按全",), "未": ("末",)}
+    loaded = load_table("NAME", tmp_path / "NAME.json")
+    assert loaded.entries == {"安全": ("按全",), "未": ("末",)}
+    find = substitution(loaded)
+    assert [mark(unmarked(text), find(unmarked(text))) for text in json.loads(golden)["places"]["NAME"]] == [
+        "", "5G", "[安全]第一", "[未]来",
+    ]  # fmt: skip
+    [[before, after]] = json.loads(golden)["may become"]["NAME"]
+    assert perturb(Example("a/b/0", (before,), 0), find, name="NAME", prob=1.0, seed=1).input == (after,)
     names = {"Site": Site, "SiteFinder": SiteFinder}
     exec(finder, names)
     assert names["doubled"]()("5G网络") == (Site(2, 3, ("网网",)), Site(3, 4, ("络络",)))
@@ -142,7 +157,7 @@ def test_adding_names_what_exists():
         "A study",
     ]
     for path in re.findall(r"`((?:crt|docs|entrypoints|resources|tests)/[\w/.]*)`", text):
-        assert "NAME" in path or (ROOT / path).exists(), path
+        assert "NAME" in path or (ROOT / path).exists(), f"there is no {path}; edit docs/adding.md"
     sources = "".join(read(file) for folder in ("crt", "tests") for file in (ROOT / folder).rglob("*.py"))
     for name in re.findall(r"`([A-Za-z_]+)`", FENCE.sub("", text)):
-        assert re.search(rf"\b{name}\b", sources), name
+        assert re.search(rf"\b{name}\b", sources), f"nothing is called {name}; edit docs/adding.md"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from crt.catalogue import TASKS
 from crt.errors import GridError
 from crt.grid import (
     DEFAULT_PROBS,
@@ -23,7 +24,7 @@ from crt.records import CLEAN, Cell, Degree
 VALID = {"models": ("rule",), "datasets": ("tnews",)}
 
 KNOWN = f"Known: {', '.join(sorted(PERTURBATIONS))}"
-KNOWN_DATA = "Known: chinese_hans, chnsenticorp, hans, ocnli, sample, tnews"
+KNOWN_DATA = f"Known: {', '.join(sorted(TASKS))}"
 
 FAULTS = {
     "no model": ({"models": ()}, ["the model list is empty"]),

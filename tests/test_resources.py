@@ -2,6 +2,9 @@
 
 import importlib
 import json
+import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from crt.errors import ResourceError
 from crt.perturbations import PERTURBATIONS
 from crt.resources import file_sha256, load_table, manifest, read_json, resource_dir
 
+RESOURCES = Path(__file__).parents[1] / "resources"
 TABLES = sorted({perturbation.table for perturbation in PERTURBATIONS.values() if perturbation.table})
 
 
@@ -19,21 +23,62 @@ def table(entries: object, **fields: object) -> str:
     return json.dumps({"schema": 1, "name": "homophone", "entries": entries, **fields}, ensure_ascii=False)
 
 
-def test_the_manifest_is_that_of_the_files():
-    """MANIFEST.json is fresh: no resource was changed, added or removed without it."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "resources/build"))
+@pytest.fixture(scope="module")
+def builder():
+    """The script that writes MANIFEST.json."""
+    sys.path.insert(0, str(RESOURCES / "build"))
     try:
-        files = importlib.import_module("manifest").files()
+        return importlib.import_module("manifest")
     finally:
         sys.path.pop(0)
-    assert files == manifest()
+
+
+def test_the_manifest_is_that_of_the_files(builder):
+    """MANIFEST.json is fresh: no resource was changed, added or removed without it."""
+    stale = ", ".join(sorted({name for name, _ in set(builder.files().items()) ^ set(manifest().items())}))
+    assert not stale, f"resources/MANIFEST.json is stale ({stale}); run: make manifest"
+
+
+def test_the_manifest_names_the_inputs_of_the_builders(builder):
+    """The shipped tables were built from what resources/build/sources.py pins today."""
+    inputs = read_json(RESOURCES / "MANIFEST.json")["inputs"]
+    assert inputs == builder.inputs(), "the tables were built from other inputs; run: make tables"
+
+
+def test_make_manifest_renews_the_digests_alone(tmp_path):
+    """It takes in what is new, changed or gone, needs no package, and keeps what the tables were built from and with."""
+    (tmp_path / "build").mkdir()
+    (tmp_path / "samples").mkdir()
+    for name in ("manifest.py", "sources.py"):
+        shutil.copy(RESOURCES / "build" / name, tmp_path / "build")
+    for name in ("prompts.json", "readings.json", "samples/new.tsv"):
+        (tmp_path / name).write_bytes(b"abc")
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # of abc, FIPS 180-2
+    old = {"readings.json": digest, "prompts.json": "00", "suites/gone.json": "00"}
+    kept = {"inputs": {"jieba==0.1": "00"}, "tools": {"numpy": "0.1"}}
+    (tmp_path / "MANIFEST.json").write_text(json.dumps({"files": old, **kept}), encoding="utf-8")
+    subprocess.run([sys.executable, "-S", tmp_path / "build/manifest.py"], check=True)
+    files = dict.fromkeys(("prompts.json", "readings.json", "samples/new.tsv"), digest)
+    assert read_json(tmp_path / "MANIFEST.json") == {"files": files, **kept}
+
+
+def test_every_resource_is_described(builder):
+    """resources/README.md has a row for each file, or for its folder, and for nothing else."""
+    text = (RESOURCES / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w/.]+)` \| .+ \| .+ \| .+ \| .+ \| .+ \|$", text, re.MULTILINE)
+    files = builder.files()
+    silent = ", ".join(name for name in files if not {name, f"{name.rpartition('/')[0]}/"} & set(rows))
+    assert not silent, f"{silent}: not described; add a row to the first table of resources/README.md"
+    gone = ", ".join(row for row in rows if not any(name.startswith(row) for name in files))
+    assert not gone, f"{gone}: described, but not there; edit resources/README.md"
 
 
 def test_every_table_has_its_perturbation():
     """Each table perturbation has its file, and each file of tables a perturbation that reads it."""
-    assert {name for name in manifest() if name.startswith("perturbations/")} == {
-        f"perturbations/{name}.json" for name in TABLES
-    }
+    files = {path.stem for path in (RESOURCES / "perturbations").iterdir()}
+    unread, missing = ", ".join(sorted(files - set(TABLES))), ", ".join(sorted(set(TABLES) - files))
+    assert not unread, f"no perturbation reads the table {unread}; add an entry to crt/perturbations/__init__.py"
+    assert not missing, f"there is no table {missing}; write its file into resources/perturbations/"
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -41,8 +86,7 @@ def test_a_shipped_table_is_valid_and_unmodified(name):
     """The shipped table passes its own checks and counts as the original."""
     loaded = load_table(name)
     assert loaded.name == name
-    assert not loaded.modified
-    assert loaded.sha256 == manifest()[f"perturbations/{name}.json"]
+    assert not loaded.modified, f"{name}.json is not that of resources/MANIFEST.json; run: make manifest"
     assert all(isinstance(options, tuple) for options in loaded.entries.values())
 
 

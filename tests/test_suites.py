@@ -26,19 +26,22 @@ def entries(name):
 
 def test_every_suite_is_tested():
     """There is no suite beside those below."""
-    assert {path.stem for path in (resource_dir() / "suites").glob("*.json")} == set(SHIPPED)
+    differ = ", ".join(sorted({path.stem for path in (resource_dir() / "suites").glob("*.json")} ^ set(SHIPPED)))
+    assert not differ, f"{differ}: in resources/suites/ or in SHIPPED only; edit tests/test_suites.py"
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_suites_are_rich(name):
     """At least 8 capabilities and 40 cases, all three types, and every label expected somewhere."""
-    suite = shipped(name)
-    assert len(entries(name)) >= 40
-    assert len({case.capability for case in suite.cases}) >= 8
-    assert {case.type for case in suite.cases} == {"MFT", "INV", "DIR"}
-    assert {case.expected for case in suite.cases if case.type == "MFT"} == set(TASKS[name].labels)
-    assert all(case.reason for case in suite.cases)
-    assert suite.version
+    suite, edit = shipped(name), f"edit resources/suites/{name}.json"
+    capabilities, types = ({getattr(case, key) for case in suite.cases} for key in ("capability", "type"))
+    missing = set(TASKS[name].labels) - {case.expected for case in suite.cases if case.type == "MFT"}
+    assert len(entries(name)) >= 40, f"{len(entries(name))} of 40 cases; {edit}"
+    assert len(capabilities) >= 8, f"{len(capabilities)} of 8 capabilities; {edit}"
+    assert types == {"MFT", "INV", "DIR"}, f"there are only the types {', '.join(sorted(types))}; {edit}"
+    assert not missing, f"no MFT case expects {', '.join(sorted(missing))}; {edit}"
+    assert all(case.reason for case in suite.cases), f"a case has no reason; {edit}"
+    assert suite.version, f"the suite has no version; {edit}"
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -48,7 +51,8 @@ def test_one_answer_does_not_pass_a_capability(name):
     for case in shipped(name).cases:
         if case.type == "MFT" and not case.disputed:
             expected.setdefault(case.capability, Counter())[case.expected] += 1
-    assert all(len(counts) > 1 for counts in expected.values()), expected
+    passed = ", ".join(capability for capability, counts in expected.items() if len(counts) < 2)
+    assert not passed, f"a single answer passes {passed}; add cases of another label to resources/suites/{name}.json"
 
 
 def write(tmp_path, *cases, lists=None):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from strategies import PROPERTY
 from crt.catalogue import TASKS
 from crt.errors import DataError, UnknownName
 from crt.randomness import base, uniforms
+from crt.reading import READERS
 from crt.records import Example
 from crt.resources import resource_dir
 from crt.tasks import Source, Split, find_task, labels_of, load_split, load_training, seen_in_training
@@ -65,6 +67,99 @@ def load(name, split="test", source=SAMPLES, **columns):
 def values(split):
     """Return input and label of each example."""
     return [(example.input, example.label) for example in split.examples]
+
+
+# The catalogue
+
+
+def faults(task):
+    """Return what is wrong with a data set of the catalogue, each fault with the file to mend."""
+    return [
+        *(f"{task.name}: {fault}; edit crt/catalogue.py" for fault in faults_of_entry(task)),
+        *(f"{task.name}: {fault}; edit resources/samples/{file}" for file, fault in faults_of_samples(task)),
+    ]
+
+
+def faults_of_entry(task):
+    """Return what the entry itself gets wrong."""
+    splits, labels = set(task.files), set(task.labels)
+    holds = {
+        f"eval_split is none of its splits ({', '.join(task.files)})": task.eval_split in splits,
+        "eval_split is published without labels": task.eval_split not in task.without_labels,
+        f"without_labels may name {', '.join(task.files)} only": splits.issuperset(task.without_labels),
+        f"a file has none of the suffixes {', '.join(READERS)}": all(
+            Path(f).suffix in READERS for f in task.files.values()
+        ),
+        "needs two labels or more": len(labels) > 1,
+        "a label stands there twice": len(labels) == len(task.labels),
+        "a label is one that stands for none": labels.isdisjoint(task.unlabelled),
+        "a code leads to what is no label": labels.issuperset(task.codes.values()),
+        "a code is another label": all(task.codes.get(label, label) == label for label in labels),
+        "needs one or two fields, each with the names of its column": len(task.fields) in (1, 2) and all(task.fields),
+        "needs a summary of one line": bool(task.summary) and "\n" not in task.summary,
+        "needs a licence, be it 'none stated'": bool(task.licence),
+        "needs a citation": bool(task.citation) or task.root == SAMPLES.data_dir,  # what is built in is ours
+    }
+    return [fault for fault, right in holds.items() if not right]
+
+
+def faults_of_samples(task):
+    """Yield file and fault of each split whose sample rows are missing, unreadable or poor."""
+    for split, file in task.files.items():
+        if not (SAMPLES.data_dir / file).is_file():
+            yield file, f"'{split}' has no sample rows"
+            continue
+        try:
+            found = {task.labels[example.label] for example in load_split(task, split, SAMPLES).examples}
+        except DataError as error:
+            if split not in task.without_labels or "have no labels" not in str(error):
+                yield file, f"the sample rows of '{split}' cannot be read ({error})"
+            continue
+        if split in task.without_labels:
+            yield file, f"the sample rows of '{split}' have labels, the split is published without"
+        elif missing := [label for label in task.labels if label not in found]:
+            yield file, f"'{split}' has no sample row for {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_catalogue_is_sound(name):
+    """Splits, labels and codes agree, licence and source are named, and sample rows of each split show every label."""
+    assert not faults(TASKS[name]), "\n".join(faults(TASKS[name]))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "fault"),
+    [
+        ("tnews", {"eval_split": "dev"}, "eval_split is none of its splits (train, validation, test)"),
+        ("tnews", {"eval_split": "test"}, "eval_split is published without labels"),
+        ("tnews", {"without_labels": ("test", "dev")}, "without_labels may name train, validation, test only"),
+        ("tnews", {"without_labels": ()}, "the sample rows of 'test' cannot be read"),
+        ("tnews", {"without_labels": ("test", "train")}, "the sample rows of 'train' have labels"),
+        ("tnews", {"files": {"validation": "tnews/dev"}}, "a file has none of the suffixes .csv"),
+        ("tnews", {"files": {"validation": "tnews/dev.xls"}}, "a file has none of the suffixes .csv"),
+        ("tnews", {"files": {"validation": "tnews/more.json"}}, "'validation' has no sample rows"),
+        ("tnews", {"labels": (*TASKS["tnews"].labels, "news_more")}, "'train' has no sample row for news_more"),
+        ("tnews", {"labels": (*TASKS["tnews"].labels, "news_story")}, "a label stands there twice"),
+        ("tnews", {"labels": (*TASKS["tnews"].labels, "-1")}, "a label is one that stands for none"),
+        ("tnews", {"labels": ("news_story",)}, "needs two labels or more"),
+        ("tnews", {"codes": {"117": "news_more"}}, "a code leads to what is no label"),
+        ("tnews", {"codes": {"news_car": "news_edu"}}, "a code is another label"),
+        ("tnews", {"codes": {}}, "is none of the 15 labels of tnews"),
+        ("tnews", {"label_column": "topic"}, "the 75 rows of 'train' have no labels"),
+        ("tnews", {"fields": (("title",),)}, "no column 'title' for tnews"),
+        ("tnews", {"fields": ((),)}, "needs one or two fields"),
+        ("hans", {"group_columns": ("genre",)}, "no column 'genre' for hans"),
+        ("tnews", {"summary": ""}, "needs a summary"),
+        ("tnews", {"licence": ""}, "needs a licence"),
+        ("tnews", {"citation": ""}, "needs a citation"),
+        ("sample", {"licence": ""}, "needs a licence"),
+    ],
+)
+def test_nonsense_in_the_catalogue_is_seen(name, changes, fault):
+    """Each kind of wrong entry is a fault, which ends in the file to mend."""
+    found = faults(replace(TASKS[name], **changes))
+    assert any(fault in each for each in found)
+    assert all(re.search(r"; edit (crt/catalogue\.py|resources/samples/\S+)$", each) for each in found)
 
 
 # The published formats
@@ -121,27 +216,56 @@ def test_ocnli_rows_without_a_majority_are_dropped_and_counted(tmp_path):
     assert split.unlabelled == 2
 
 
+ROWS = {
+    ("chnsenticorp", "train"): (48, 0),
+    ("chnsenticorp", "validation"): (24, 0),
+    ("chnsenticorp", "test"): (32, 0),
+    ("tnews", "train"): (75, 0),
+    ("tnews", "validation"): (45, 0),
+    ("ocnli", "train"): (45, 0),
+    ("ocnli", "validation"): (34, 2),
+    ("hans", "train"): (18, 0),
+    ("hans", "validation"): (30, 0),
+    ("chinese_hans", "validation"): (25, 0),
+    ("sample", "train"): (480, 0),
+    ("sample", "validation"): (100, 0),
+    ("sample", "test"): (220, 0),
+}
+"""Rows with a label and without one in each sample that has labels, counted in the files."""
+
+
+def test_every_sample_is_counted():
+    """ROWS has the sample of each split that is published with labels, and no other."""
+    labelled = {
+        (task.name, split) for task in TASKS.values() for split in task.files if split not in task.without_labels
+    }
+    differ = ", ".join(f"{name} {split}" for name, split in sorted(labelled ^ set(ROWS)))
+    assert not differ, f"{differ}: count the rows and edit ROWS in tests/test_tasks.py"
+
+
+@pytest.mark.parametrize(("name", "split"), ROWS)
+def test_the_samples_are_read_whole(name, split):
+    """Every row of a built-in sample is an example or counted; ids are distinct."""
+    loaded = load(name, split)
+    assert (len(loaded.examples), loaded.unlabelled) == ROWS[name, split], (
+        "set the numbers of ROWS in tests/test_tasks.py"
+    )
+    assert len({example.id for example in loaded.examples}) == len(loaded.examples)
+    assert all(len(example.input) == len(TASKS[name].fields) for example in loaded.examples)
+
+
 @pytest.mark.parametrize(
-    ("name", "split", "usable", "unlabelled"),
+    ("name", "groups"),
     [
-        ("chnsenticorp", "train", 48, 0),
-        ("chnsenticorp", "test", 32, 0),
-        ("tnews", "train", 75, 0),
-        ("tnews", "validation", 45, 0),
-        ("ocnli", "train", 45, 0),
-        ("ocnli", "validation", 34, 2),
-        ("sample", "train", 480, 0),
-        ("sample", "validation", 100, 0),
-        ("sample", "test", 220, 0),
+        ("hans", {"lexical_overlap", "subsequence", "constituent"}),
+        ("chinese_hans", {"lexical_overlap", "subsequence-constituent"}),
     ],
 )
-def test_the_samples_are_read_whole(name, split, usable, unlabelled):
-    """Every row of a built-in sample is an example or counted; every label occurs; ids are distinct."""
-    loaded = load(name, split)
-    assert (len(loaded.examples), loaded.unlabelled) == (usable, unlabelled)
-    assert {example.label for example in loaded.examples} == set(range(len(TASKS[name].labels)))
-    assert len({example.id for example in loaded.examples}) == usable
-    assert all(len(example.input) == len(TASKS[name].fields) for example in loaded.examples)
+def test_the_samples_of_probing_sets_hold_every_group(name, groups):
+    """Each heuristic has sample rows of each label; CRLF, as the Chinese pairs have it, sticks to no value."""
+    for split in TASKS[name].files:
+        found = {(example.groups[0], example.label) for example in load(name, split).examples}
+        assert found == {(group, label) for group in groups for label in range(len(TASKS[name].labels))}
 
 
 @needs_real_data

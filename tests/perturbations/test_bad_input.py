@@ -1,6 +1,7 @@
 """Texts that break careless programs: they pass through every perturbation, and what is no site stays."""
 
 import pytest
+from golden_cases import texts_of
 from strategies import loaded
 
 from crt.perturbations import PERTURBATIONS
@@ -28,18 +29,18 @@ def test_without_a_site(name, text):
 @pytest.mark.parametrize("strange", ["\0", "\ud800", "\u202e", "\u200f", "\u200d", "\uffff"])
 def test_strange_code_points_among_words(name, strange):
     """They stand where they stood, in their number, and what is around them is perturbed all the same."""
-    text = strange.join(("我们今天去看电影，", "酒店的环境很好，软件也好用，", "肯定比现在好。"))
-    result = perturbed(name, text)
+    parts = texts_of(name) * 2
+    result = perturbed(name, strange.join(parts))
     assert result.sites > 0
     kept = [edit for edit in result.edits if strange in edit.old]
     assert not kept
-    assert result.input[0].count(strange) - sum(edit.new.count(strange) for edit in result.edits) == 2
+    assert result.input[0].count(strange) - sum(edit.new.count(strange) for edit in result.edits) == len(parts) - 1
 
 
 @every
 def test_a_very_long_text(name):
-    """100,000 characters: the sites are those of its parts."""
-    part = "酒店的环境很好，软件也好用，肯定比现在好。\n"
-    sites = len(loaded(name).find(part))
-    assert sites
-    assert len(loaded(name).find(part * (100_000 // len(part)))) == sites * (100_000 // len(part))
+    """100,000 characters: each further part adds as many sites as the second one does."""
+    part = "".join(f"。\n{text}" for text in texts_of(name))
+    one, two, many = (len(loaded(name).find(part * times)) for times in (1, 2, 100_000 // len(part)))
+    assert one > 0
+    assert many - one == (two - one) * (100_000 // len(part) - 1)

@@ -6,6 +6,7 @@ from math import ceil
 
 import numpy as np
 import pytest
+from golden_cases import texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import PROPERTY, WORDS, degrees, examples, inputs, loaded, pairs, probs, samples, seeds, texts
@@ -84,8 +85,9 @@ def test_every_option_changes_the_text(name, text):
 
 @every
 def test_every_perturbation_finds_something(name):
-    """No property below is empty: an ordinary sentence has sites."""
-    assert loaded(name).find("我很喜欢这个电影，网络安全的未来也在发展，肯定比现在好")
+    """No property below is empty: the texts that are drawn have sites, its own golden ones."""
+    nothing = [text for text in texts_of(name) if not loaded(name).find(text)]
+    assert not nothing, f"{name} has no site in {nothing}; mend its finder or its cases in tests/golden/"
 
 
 def test_a_text_is_searched_once():
@@ -209,12 +211,15 @@ def test_a_field_does_not_hang_on_the_other(name, value, other, prob, seed):
 @every
 def test_the_fields_of_a_pair_draw_independently(name):
     """The same text in both fields gets edits at places of its own: which are taken is uncorrelated (4 errors)."""
-    text = "我很喜欢这个电影，网络安全的未来也在发展，肯定比现在好。" * 100
-    taken = np.zeros((2, len(text)))
-    for edit in run(name, [example(text, text)], prob=0.5, seed=13)[0].edits:
-        taken[edit.field, edit.start] = 1
+    text = "。".join(texts_of(name))
     places = [site.start for site in loaded(name).find(text)]
-    assert abs(np.corrcoef(taken[:, places])[0, 1]) < 4 / len(places) ** 0.5
+    rows = [example(text, text, row=row) for row in range(ceil(1000 / len(places)))]
+    taken = np.zeros((2, len(rows), len(text) + 1))
+    for row, result in enumerate(run(name, rows, prob=0.5, seed=13)):
+        for edit in result.edits:
+            taken[edit.field, row, edit.start] = 1
+    first, second = taken[:, :, places].reshape(2, -1)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / len(first) ** 0.5
 
 
 @every

@@ -10,10 +10,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from filelock import FileLock
+
 from crt.errors import CrtError, remedy
 
 _PARTIAL = re.compile(r"\..+\.\d+\.partial")
 """Names of files that are being written; the number is that of the process."""
+LOCK = ".crt.lock"
+"""File of a folder that its writers lock."""
+PATIENCE = 60.0
+"""Seconds that a writer waits for another: a stopped one does not hold the others up for good."""
 
 
 def exists(path: str | Path) -> bool:
@@ -41,16 +47,14 @@ def replacing(*paths: Path) -> Iterator[list[IO[bytes]]]:
         OSError: the files cannot be written.
     """
     partials = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in paths]
-    for folder in {path.parent for path in paths}:
-        folder.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(folder)
-    with ExitStack() as locks:
+    with ExitStack() as held:
+        for folder in sorted({path.parent for path in paths}):
+            folder.mkdir(parents=True, exist_ok=True)
+            if held.enter_context(alone(folder)):
+                _remove_partials(folder)
         try:
             with ExitStack() as opened:
-                files: list[IO[bytes]] = []
-                for partial in partials:
-                    locks.enter_context(_locked(partial))
-                    files.append(opened.enter_context(partial.open("wb")))
+                files: list[IO[bytes]] = [opened.enter_context(partial.open("wb")) for partial in partials]
                 yield files
                 for file in files:
                     file.flush()
@@ -85,33 +89,39 @@ def write_files(folder: Path, contents: Mapping[str, str]) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what writers left in a folder that were killed: one that lives holds a lock on its file."""
-    if os.name == "nt":
-        return
-    import fcntl
-
-    paths: list[Path] = []
-    with suppress(OSError):
-        paths = list(folder.iterdir())
-    for path in paths:
-        if _PARTIAL.fullmatch(path.name):
-            with suppress(OSError), path.open("ab") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+    """Delete what writers left in a folder that were killed, unless one is at work there."""
+    if is_folder(folder):
+        with alone(folder, patience=0) as held:
+            if held:
+                _remove_partials(folder)
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock on a file, which is made, where the system and the disk have locks."""
-    if os.name == "nt":
-        yield
-        return
-    import fcntl
+def alone(folder: Path, *, patience: float = PATIENCE) -> Iterator[bool]:
+    """Hold the lock of a folder against the other writers of crt, on whatever machine.
 
-    while True:
-        with path.open("ab") as file:
+    Args:
+        folder: must exist.
+        patience: seconds to wait for another writer.
+
+    Yields:
+        Whether the lock is held: not where another process holds it longer than that, or where the disk has no locks.
+    """
+    lock = FileLock(folder / LOCK, timeout=patience, mode=0o666)
+    try:
+        lock.acquire()
+    except (OSError, NotImplementedError):  # a timeout is an OSError, too
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def _remove_partials(folder: Path) -> None:
+    """Delete all half-written files of a folder; whoever holds its lock knows that nobody writes them any more."""
+    for path in folder.iterdir():
+        if _PARTIAL.fullmatch(path.name):
             with suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX)
-            if is_file(path) and path.stat().st_ino == os.fstat(file.fileno()).st_ino:
-                yield
-                return  # else another process took it for a leftover before it was locked
+                path.unlink()

@@ -34,7 +34,9 @@ class Layer(NamedTuple):
 
 LAYERS = {
     "root": Layer(("crt",), ""),
-    "ground": Layer(("crt.errors", "crt.files", "crt.invocation", "crt.randomness", "crt.records"), "ground", "numpy"),
+    "ground": Layer(
+        ("crt.errors", "crt.files", "crt.invocation", "crt.randomness", "crt.records"), "ground", "filelock numpy"
+    ),
     "reading": Layer(
         ("crt.catalogue", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
         "ground reading",
@@ -50,7 +52,10 @@ LAYERS = {
         ("crt.models*",), "ground reading values models", "numpy torch transformers accelerate safetensors requests"
     ),
     "tracking": Layer(
-        ("crt.tracking*",), "ground reading values tracking", "mlflow pandas requests sqlalchemy", "transformers"
+        ("crt.tracking*",),
+        "ground reading values tracking",
+        "filelock mlflow pandas requests sqlalchemy",
+        "transformers",
     ),
     "reporting": Layer(("crt.reporting*",), "ground reading values reporting", "matplotlib numpy pandas"),
     "studies": Layer(

@@ -9,12 +9,12 @@ import pytest
 from conftest import ROOT
 
 from crt.errors import CrtError
-from crt.files import remove_leftovers, replacing, write_files
+from crt.files import LOCK, remove_leftovers, replacing, write_files
 
 
 def names(folder):
-    """Return the names of the files of a folder."""
-    return sorted(path.name for path in folder.iterdir())
+    """Return the names of the files of a folder, beside that of its lock."""
+    return sorted(path.name for path in folder.iterdir() if path.name != LOCK)
 
 
 def test_files_are_replaced_together(tmp_path, monkeypatch):

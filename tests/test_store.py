@@ -17,10 +17,13 @@ import pytest
 from conftest import ROOT, SAMPLES
 from test_tracking import record
 
+from crt.errors import TrackingError
 from crt.reporting.table import detail_table
+from crt.tracking import waiting
 from crt.tracking.history import read_stored
 from crt.tracking.processes import CLOSED, HOST, PID, SPACE, STARTED, process_tags
 from crt.tracking.runs import open_run
+from crt.tracking.waiting import database_of
 
 EVALUATE = ("evaluate", "--smoke", "--dataset", "tnews", "--no_figures")
 TRAIN = ("train", "--smoke", "--dataset", "tnews", "--max_length", "64", "--num_train_epochs", "8")
@@ -159,6 +162,62 @@ def test_an_interrupted_command_does_not_wait_for_itself(store):
     assert time.monotonic() - began < 60
     broken_off.close()
     assert mlflow.search_runs()["status"].tolist() == ["RUNNING"]
+
+
+def test_a_folder_with_a_blank_and_chinese_characters(tmp_path):
+    """Where no store is named it lies in the folder, whatever that is called; nothing beside it is made."""
+    folder = tmp_path / "我的 项目" / "crt"
+    folder.mkdir(parents=True)
+    environment = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
+    for command in (
+        ["evaluate", "--perturbations", "space", "--prob", "0.3", "--seed", "13", "--smoke", "true"],
+        ["compare"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "crt", *command, "--no_figures", "true"],
+            cwd=folder, env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert "mlflow ui --backend-store-uri sqlite:///mlflow.db" in done.stdout
+    assert {"mlflow.db", "mlruns", "outputs"} <= {path.name for path in folder.iterdir()}
+    assert not [path for path in tmp_path.rglob("*%*") if "mlruns" not in path.parts]
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("sqlite:///mlflow.db", "mlflow.db"),
+        ("sqlite:////a/%E6%88%91%20b/mlflow.db?timeout=9", "/a/我 b/mlflow.db"),
+        ("postgresql://host/mlflow", None),
+        ("http://host:5000", None),
+    ],
+)
+def test_the_file_of_a_store(uri, path):
+    """An address is quoted, a path is not; a store that is no SQLite file has none."""
+    assert database_of(uri) == (None if path is None else Path(path))
+
+
+def test_a_stopped_process_is_named(store, monkeypatch, caplog):
+    """Who waits for a stopped process says for whom, and gives up with advice."""
+    code = (
+        "import os, signal; from crt.tracking.waiting import first_contact\n"
+        "with first_contact():\n    print('in', flush=True); os.kill(os.getpid(), signal.SIGSTOP)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    stopped = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert stopped.stdout.readline() == "in\n"
+        monkeypatch.setattr(waiting, "NOTICE", 0.1)
+        monkeypatch.setattr(waiting, "TURN", 0.3)
+        with pytest.raises(TrackingError, match=f"process {stopped.pid} of .*kill -CONT PID"), waiting.first_contact():
+            pass
+        assert f"waiting for process {stopped.pid}" in caplog.text
+        stopped.send_signal(signal.SIGCONT)
+        assert stopped.wait() == 0
+        with waiting.first_contact():
+            pass
+    finally:
+        stopped.kill()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -76,9 +77,12 @@ def ui_command(tracker: "MlflowTracker") -> str:
         return uri
     program = Path(sys.executable).with_name("mlflow")
     here = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
-    if uri == f"sqlite:///{Path.cwd() / 'mlflow.db'}":
+    ours = f"sqlite:///{Path.cwd() / 'mlflow.db'}"
+    if uri == ours:
         return f"{here} ui"
-    return f"{here} ui --backend-store-uri " + (uri if uri.startswith("sqlite") else '"$MLFLOW_TRACKING_URI"')
+    return f"{here} ui --backend-store-uri " + (
+        shlex.quote(uri) if uri.startswith("sqlite") else '"$MLFLOW_TRACKING_URI"'
+    )
 
 
 def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> None:

@@ -7,16 +7,19 @@ of one host that meet a fresh database go in one after the other.
 
 import logging
 import os
+import platform
 import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import mlflow
+from filelock import FileLock, Timeout
 from mlflow.exceptions import MlflowException
 from mlflow.tracking._model_registry.utils import _get_store as _registry_store
 from mlflow.tracking._tracking_service.utils import _get_store as _tracking_store
@@ -31,6 +34,8 @@ PATIENCE = 300
 """Seconds that a locked SQLite database is waited for; MLflow's own 20 are less than a slow backup takes."""
 HASTE = 5
 """Seconds that it is waited for by a command that was interrupted."""
+NOTICE, TURN = 5, 600
+"""Seconds after which a process that waits for its turn at a fresh store says for whom, and gives up."""
 _seconds = [PATIENCE]
 MOVED = "if that folder was moved, move it back or put a link to it there (ln -s NEW OLD); if it is lost, "
 """What to do about files that are not where the store says."""
@@ -57,22 +62,77 @@ def first_contact() -> Iterator[None]:
     MLflow makes the tables of a fresh database on the first call; two that do so at once leave it broken for good, and one
     that is killed meanwhile leaves a SQLite file so.
     """
-    uri = mlflow.get_tracking_uri()
-    if os.name == "nt" or "://" not in uri or uri.startswith(("http", "databricks")):
+    uri = plain_store()
+    if "://" not in uri or uri.startswith(("http", "databricks")):
         yield
         return
-    import fcntl
-
-    database = Path(uri.removeprefix("sqlite:///").partition("?")[0]) if uri.startswith("sqlite:///") else None
-    name = f"crt-{os.getuid()}-{sha256(uri.encode()).hexdigest()[:16]}.lock"
+    database = database_of(uri)
+    name = f"crt-{sha256(f'{Path.home()} {uri}'.encode()).hexdigest()[:16]}.lock"
     path = database.with_name(f"{database.name}-lock") if database else Path(tempfile.gettempdir()) / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with _in_turn(path):
         if database:
             _make_tables(database)
             _patient(uri)
         yield
+
+
+def plain_store() -> str:
+    """Return the tracking URI, after MLflow's quoted one of a local database was replaced by one that says the same.
+
+    MLflow 3 quotes the path of its default store, and then makes a folder of that name: under a path with a blank or a Chinese
+    character it fails, or leaves a stray folder.
+    """
+    uri = str(mlflow.get_tracking_uri())
+    database = database_of(uri)
+    if database and "%" in uri and "%" not in str(database):
+        near = database.parent == Path.cwd()
+        mlflow.set_tracking_uri(f"sqlite:///{database.name if near else database}")
+    return str(mlflow.get_tracking_uri())
+
+
+def database_of(uri: str) -> Path | None:
+    """Return the file of a SQLite store, None for any other."""
+    return Path(unquote(uri.removeprefix("sqlite:///").partition("?")[0])) if uri.startswith("sqlite:///") else None
+
+
+@contextmanager
+def _in_turn(path: Path) -> Iterator[None]:
+    """Hold a lock, whose holder is named to those that wait for long.
+
+    Raises:
+        TrackingError: it is held for longer than TURN; the message says by whom, and what to do.
+    """
+    holder = path.with_name(f"{path.name}-holder")
+    lock = FileLock(path, mode=0o666)
+    for seconds in (NOTICE, TURN - NOTICE):
+        try:
+            lock.acquire(timeout=seconds)
+            break
+        except Timeout:
+            who = _read(holder) or "another process"
+            if seconds == NOTICE:
+                log.warning("waiting for %s, which holds %s", who, path)
+    else:
+        raise TrackingError(
+            f"{who} has held {path} for {TURN} seconds; a stopped process goes on with `kill -CONT PID`, or ends with "
+            "`kill PID`; then start again"
+        )
+    try:
+        with suppress(OSError):
+            holder.write_text(f"process {os.getpid()} of {platform.node()}", encoding="utf-8")
+        yield
+    finally:
+        with suppress(OSError):
+            holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def _make_tables(path: Path) -> None:

@@ -1,6 +1,7 @@
 """Files that take their place whole: a reader never meets half a file, and what a killed writer left is cleared away.
 
-Also whether there is a file or folder of a name that may be anything: pathlib raises for one that is too long.
+Also whether there is a file or folder of a name that may be anything: pathlib raises for one that is too long; and what to
+say where there is none.
 """
 
 import os
@@ -10,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from crt.errors import CrtError, remedy
+from crt.errors import CrtError, nearest, remedy
 
 _PARTIAL = re.compile(r"\..+\.\d+\.partial")
 """Names of files that are being written; the number is that of the process."""
@@ -29,6 +30,30 @@ def is_file(path: str | Path) -> bool:
 def is_folder(path: str | Path) -> bool:
     """Return whether there is a folder of that name."""
     return os.path.isdir(path)  # noqa: PTH112
+
+
+def neighbour(path: str | Path, kind: str = "file") -> Path | None:
+    """Return what stands in the folder of a path under the nearest other name; None: there is nothing of a near name.
+
+    Args:
+        path: where nothing stands, or nothing of that kind.
+        kind: `file`, `folder`, or what may be both.
+    """
+    fits = {"file": is_file, "folder": is_folder}.get(kind, exists)
+    path, found = Path(path), list[Path]()
+    with suppress(OSError, ValueError):  # there is no such folder, or its name can be none
+        found = sorted(entry for entry in path.parent.iterdir() if entry.name != path.name and fits(entry))
+    near = nearest(path.stem, [entry.stem for entry in found])  # `a.csv` is not near to `b.csv`
+    same = sorted((entry for entry in found if entry.stem == near), key=lambda entry: entry.suffix != path.suffix)
+    return same[0] if same else None
+
+
+def no_such(path: str | Path, kind: str = "file") -> str:
+    """Return the message for a path at which there is no file, or none of another kind, with the nearest one there is."""
+    if kind == "file" and is_folder(path):
+        return f"{path}: no such file; it is a folder"
+    near = neighbour(path, kind)
+    return f"{path}: no such {kind}{f'; did you mean {near}?' if near else ''}"
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import click
 
 from crt.catalogue import Task
 from crt.errors import CrtError, DataError, is_full, no_room, without_password
-from crt.files import exists, is_folder
+from crt.files import exists, is_folder, no_such
 from crt.tasks import Source
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def source(values: dict[str, Any]) -> Source:
     """Return where the published data sets are read from: the option, else $CRT_DATA_DIR, else the hub."""
     folder = values["data_dir"] or os.environ.get("CRT_DATA_DIR") or None
     if folder and not is_folder(folder):
-        raise DataError(f"data_dir {folder}: no such folder")
+        raise DataError(f"data_dir {no_such(folder, 'folder')}")
     return Source(Path(folder) if folder else None, values["revision"])
 
 

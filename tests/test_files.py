@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 
 from crt.errors import CrtError
-from crt.files import remove_leftovers, replacing, write_files
+from crt.files import no_such, remove_leftovers, replacing, write_files
 
 
 def names(folder):
@@ -64,3 +64,26 @@ def test_leftovers_of_a_killed_writer_are_deleted(tmp_path):
     assert names(tmp_path) == ["b", "mine.1.partial"]
     assert left.startswith(".a.")
     remove_leftovers(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("reviwes.csv", "file", "no such file; did you mean {}/reviews.csv?"),
+        ("Reviews.CSV", "file", "no such file; did you mean {}/reviews.csv?"),
+        ("review", "folder", "no such folder; did you mean {}/reviews?"),
+        ("reviws", "file or folder", "no such file or folder; did you mean {}/reviews?"),
+        ("reviews.tsv", "file", "no such file; did you mean {}/reviews.csv?"),
+        ("x.csv", "file", "no such file"),
+        ("reviews", "file", "no such file; it is a folder"),
+        ("reviews.csv", "folder", "no such folder; did you mean {}/reviews?"),
+        ("no/reviews.csv", "file", "no such file"),
+        ("x" * 300, "file", "no such file"),
+        ("a\0/b", "folder", "no such folder"),
+    ],
+)
+def test_a_missing_path_is_answered_with_the_nearest(tmp_path, name, kind, message):
+    """The nearest name in the same folder is shown as a path that can be given, if what stands there is of that kind."""
+    (tmp_path / "reviews.csv").touch()
+    (tmp_path / "reviews").mkdir()
+    assert no_such(tmp_path / name, kind) == f"{tmp_path / name}: {message.format(tmp_path)}"

@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, TypeVar
 from crt import SCORING_VERSION
 from crt.catalogue import Task
 from crt.errors import CrtError, GridError, unknown, without_password
-from crt.files import is_file
+from crt.files import is_file, no_such
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell, Degree, Measurement
@@ -262,7 +262,7 @@ def _table_faults(name: str, path: Path) -> list[str]:
         return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{path})"]
     if not (PERTURBATIONS[name].table or PERTURBATIONS[name].takes_words):
         return [f"perturbation '{name}' has no table (in table={name}:{path})"]
-    return [] if is_file(path) else [f"{path}: no such file (in table={name}:{path})"]
+    return [] if is_file(path) else [f"{no_such(path)} (in table={name}:{path})"]
 
 
 def _list_faults(kind: str, values: Sequence[object]) -> list[str]:

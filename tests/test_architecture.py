@@ -33,10 +33,10 @@ LAYERS = {
     "root": Layer(("crt",), ""),
     "ground": Layer(("crt.errors", "crt.files", "crt.randomness", "crt.records"), "ground", "numpy"),
     "reading": Layer(
-        ("crt.catalogue", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
+        ("crt.catalogue", "crt.decoding", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
         "ground reading",
         "",
-        "datasets pandas",
+        "datasets openpyxl pandas",
     ),
     "values": Layer(
         (

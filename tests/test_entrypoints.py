@@ -247,7 +247,7 @@ def test_perturb_lists_the_perturbations():
     ("arguments", "message"),
     [
         (["好", "--perturbations", "homophon"], "unknown perturbation 'homophon'; did you mean 'homophone'?"),
-        (["--file", "/no/such.txt"], "/no/such.txt: cannot be read"),
+        (["--file", "/no/such.txt"], "/no/such.txt: no such file"),
         (["好", "--table", "space:x.json"], "perturbation 'space' has no table"),
     ],
 )

@@ -33,7 +33,7 @@ LAYERS = {
     "root": Layer(("crt",), ""),
     "ground": Layer(("crt.errors", "crt.files", "crt.randomness", "crt.records"), "ground", "numpy"),
     "reading": Layer(
-        ("crt.catalogue", "crt.decoding", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
+        ("crt.catalogue", "crt.decoding", "crt.labels", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
         "ground reading",
         "",
         "datasets openpyxl pandas",

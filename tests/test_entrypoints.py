@@ -25,7 +25,10 @@ WRONG = [
     (["--data_dir", "/no/such/folder"], "data_dir /no/such/folder: no such folder"),
     (["--data_dir", "/", "--model", "rule"], "no such file; data_dir must be the folder that holds"),
     (["--smoke", "--dataset", "tnews", "--split", "test"], "the 5 rows of 'test' have no labels"),
-    (["--smoke", "--dataset", "tnews", "--split", "dev"], "tnews has no split 'dev'; it has train, validation, test"),
+    (
+        ["--smoke", "--dataset", "tnews", "--split", "dev"],
+        "tnews has no split 'dev'; did you mean 'validation'? It has train, validation, test",
+    ),
     (["--smoke", "--model", "/"], "no usable weights"),
     (["--smoke", "--model", "models:/crt-x@best"], "the registry has no model at all"),
     (["--smoke", "--model", "tiny"], "'tiny' has random weights"),

@@ -1,6 +1,7 @@
 """What every command shares: option types, the one place where errors become exits, and the tracked run."""
 
 import functools
+import io
 import logging
 import os
 import signal
@@ -170,11 +171,13 @@ def door(command: Command) -> Command:
 
     @functools.wraps(command)
     def guarded(**values: Any) -> None:
+        _write_any_text()
         logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
         main = os.environ.get("RANK", "0") == "0"
         logging.getLogger("crt").setLevel(logging.INFO if main else logging.ERROR)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         try:
+            _check_arguments()
             command(**values)
         except Exception as error:
             if not isinstance(error, CrtError) and not is_full(error):
@@ -185,6 +188,38 @@ def door(command: Command) -> Command:
             sys.exit(1)
 
     return guarded
+
+
+def _write_any_text() -> None:
+    """Have stdout and stderr write Chinese where their encoding has none, and never fail on a character or replace it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if _has_chinese(stream.encoding) else "utf-8", errors="backslashreplace")
+
+
+def _check_arguments() -> None:
+    """Refuse arguments that are not what was typed: their bytes were read in another encoding.
+
+    Raises:
+        CrtError: there is one; the message says what to do.
+    """
+    encoding = sys.getfilesystemencoding()
+    known = _has_chinese(encoding)
+    for argument in sys.argv[1:]:
+        if not argument.isascii() and (not known or any("\ud800" <= letter <= "\udfff" for letter in argument)):
+            typed = os.fsencode(argument).decode("utf-8", "replace")
+            advice = "write it in UTF-8" if known else "set PYTHONUTF8=1"
+            raise CrtError(
+                f"the argument '{typed}' cannot be read in this shell's encoding, {encoding}; {advice}, and start again"
+            )
+
+
+def _has_chinese(encoding: str) -> bool:
+    try:
+        "中".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def _must_say_why() -> bool:

@@ -1,5 +1,9 @@
 """The commands as a user types them."""
 
+import io
+import os
+import subprocess
+import sys
 from itertools import count
 
 import pandas as pd
@@ -8,7 +12,7 @@ from conftest import ROOT, SAMPLES, runner
 
 from crt.history import read_stored
 from crt.perturbations import PERTURBATIONS
-from entrypoints import baselines, behaviour, detect, evaluate, perturb, train
+from entrypoints import audit, baselines, behaviour, detect, door, evaluate, heuristics, perturb, train
 
 WRONG = [
     (["--dataset", "tnew"], "unknown data set 'tnew'; did you mean 'tnews'?"),
@@ -259,3 +263,85 @@ def test_perturb_names_bad_input(arguments, message):
     result = runner().invoke(perturb.main, arguments)
     assert result.exit_code == 1
     assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        (perturb, ["--file", "case.csv"]),
+        (perturb, ["好", "--perturbations", "evade", "--table", "evade:case.csv"]),
+        (behaviour, ["--dataset", "sample", "--model", "rule", "--suite", "case.csv"]),
+        (behaviour, ["--dataset", "sample", "--model", "rule", "--suite", "case.json"]),
+        (audit, ["--sheets", "case.csv", "--key", "key.csv"]),
+        (audit, ["--sheets", "cases.csv", "--key", "case.csv"]),
+        (detect, ["--attacks", "case.csv"]),
+        (heuristics, ["--dataset", "pairs.csv", "--text_pair_column", "b", "--predictions", "case.csv"]),
+        (evaluate, ["--dataset", "case.csv", "--model", "rule"]),
+    ],
+)
+def test_a_missing_file_is_answered_with_the_nearest(store, tmp_path, command, arguments):
+    """Every option that takes a file says that there is none, and what stands there under a name that is near."""
+    for name, text in (("cases.csv", "pair\n"), ("pairs.csv", "text,b,label\na,b,entailment\nc,d,neutral\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "key.csv").write_text("pair,perturbation,prob,seed,id,gold,draw\n1,space,1,1,a,b,c\n", encoding="utf-8")
+    result = runner().invoke(command.main, arguments)
+    assert result.exit_code == 1, result.output
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert "no such file" in line
+    assert "; did you mean cases.csv?" in line
+
+
+NARROW = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+"""What makes the encoding of a shell ASCII."""
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "given"),
+    [
+        (NARROW, [], "电影👍\n".encode()),
+        (NARROW, [], "电影，电影\n".encode("gb18030")),
+        (NARROW | {"PYTHONIOENCODING": "ascii"}, ["--file", "texts.txt"], b""),
+        ({"PYTHONIOENCODING": "ascii"}, ["电影"], b""),
+        ({"PYTHONIOENCODING": "latin-1"}, ["--text", "电影"], b""),
+    ],
+)
+def test_a_narrow_encoding_changes_no_text(tmp_path, environment, arguments, given):
+    """Text on standard input, in a file or given as an argument is read right and printed readably in any encoding."""
+    (tmp_path / "texts.txt").write_text("电影\n", encoding="utf-8")
+    line = [sys.executable, "-m", "entrypoints.perturb", "--perturbations", "space", "--prob", "1", *arguments]
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    result = subprocess.run(
+        line, input=given, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths, **environment}, capture_output=True,
+        check=True,
+    )  # fmt: skip
+    assert "电[+ ]影" in result.stdout.decode()
+
+
+def test_an_argument_that_was_not_read_right_is_refused(tmp_path):
+    """In an encoding without Chinese, or in bytes that are not UTF-8, it is an error that names it and says what to do."""
+    for environment, argument, message in (
+        (
+            NARROW,
+            "电影".encode(),
+            "the argument '电影' cannot be read in this shell's encoding, ascii; set PYTHONUTF8=1",
+        ),
+        ({"PYTHONUTF8": "1"}, "电影".encode("gb18030"), "encoding, utf-8; write it in UTF-8, and start again"),
+    ):
+        result = subprocess.run(
+            [sys.executable, "-m", "entrypoints.perturb", argument], cwd=ROOT, env={**os.environ, **environment},
+            capture_output=True, check=False,
+        )  # fmt: skip
+        assert (result.returncode, result.stdout) == (1, b"")
+        assert message in result.stderr.decode()
+
+
+def test_what_an_encoding_lacks_is_written_as_its_number(monkeypatch):
+    """An encoding that has Chinese is kept; a character that it lacks, or half of one, is neither an error nor a '?'."""
+    for encoding, kept in (("gbk", "gbk"), ("utf-8", "utf-8"), ("ascii", "utf-8"), ("cp1252", "utf-8")):
+        for name in ("stdout", "stderr"):
+            monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+        door._write_any_text()
+        for stream in (sys.stdout, sys.stderr):
+            stream.write("中👍\ud83d")
+            stream.flush()
+            assert stream.buffer.getvalue() == "中👍\ud83d".encode(kept, "backslashreplace")

@@ -33,6 +33,12 @@ def folded(label: str) -> str:
     return re.sub(r"^([+-]?\d+)\.0+$", r"\1", plain)
 
 
+def spellings(labels: Collection[str]) -> dict[str, str]:
+    """Return the label that a folded one stands for; nothing where labels differ in their spelling alone."""
+    found = {folded(label): label for label in labels}
+    return found if len(found) == len(labels) else {}
+
+
 def collected(rows: Iterable[Row], column: str, absent: Collection[str]) -> dict[str, int]:
     """Return the labels of rows, each with how many rows have it: integers in numeric order, others in code point order.
 

@@ -11,7 +11,7 @@ from crt import randomness
 from crt.catalogue import ABSENT, ALIASES, TASKS, Task
 from crt.errors import DataError, UnknownName, nearest, one_of, unknown
 from crt.files import exists, neighbour
-from crt.labels import collected, folded, label_of
+from crt.labels import collected, folded, label_of, spellings
 from crt.reading import READERS, SUFFIXES, Row, read_hub, read_rows, stem_of
 from crt.records import Example, Input
 from crt.resources import rows_digest
@@ -202,9 +202,12 @@ def load_split(task: Task, split: str, source: Source) -> Split:
     examples = []
     unlabelled = 0
     index = {label: number for number, label in enumerate(task.labels)}
+    alike, respelled = spellings(task.labels), dict[str, str]()
     for number, row in enumerate(_rows(task, split, source)):
         label = label_of(row, task.label_column)
         label = task.codes.get(label, label)
+        if label not in index and (other := alike.get(folded(label))):
+            respelled[label], label = other, other
         if label not in index:
             if label not in task.unlabelled:
                 raise _no_label(task, row, label)
@@ -214,6 +217,8 @@ def load_split(task: Task, split: str, source: Source) -> Split:
         inputs = tuple(_field(task, row, columns) for columns in task.fields)
         groups = tuple(_field(task, row, (column,)) for column in task.group_columns)
         examples.append(Example(f"{task.name}/{split}/{number_in_source}", inputs, index[label], groups))
+    for label, other in respelled.items():
+        log.info("%s: label '%s' of '%s' is read as '%s'", task.name, label, split, other)
     if unlabelled and examples:
         log.info("%s: %d rows of '%s' have no label and are left out", task.name, unlabelled, split)
     if not examples:
@@ -308,14 +313,12 @@ def _field(task: Task, row: Row, columns: Sequence[str]) -> str:
 
 
 def _no_label(task: Task, row: Row, label: str) -> DataError:
-    """Return the error for a label that the task has not; another spelling of one that it has is named."""
+    """Return the error for a label that the task has not."""
     names = ", ".join(task.labels[:20]) + (", …" if len(task.labels) > 20 else "")
-    alike = next((name for name in task.labels if folded(name) == folded(label)), None)
-    hint = (
-        f"; did you mean '{alike}'?" if alike else "; leave it empty where there is no label" if label == "-1" else ""
+    hint = "; leave it empty where there is no label" if label == "-1" else ""
+    return DataError(
+        f"{row.where}: label '{label}' is none of the {len(task.labels)} labels of {task.name} ({names}){hint}"
     )
-    fault = f"label '{label}' is none of the {len(task.labels)} labels of {task.name} ({names}){hint}"
-    return DataError(f"{row.where}: {fault}")
 
 
 def _no_column(task: Task, row: Row, columns: Sequence[str]) -> DataError:

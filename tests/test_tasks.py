@@ -413,11 +413,17 @@ def test_two_spellings_of_a_label_are_asked_about(labels, message, tmp_path):
     assert "write both in one way, or rename one of them" in str(caught.value)
 
 
-def test_another_spelling_in_another_split_is_named(tmp_path):
-    """The label that training knows is suggested."""
+def test_another_spelling_of_a_known_label_is_read_and_told(tmp_path, caplog):
+    """Where the labels are known, from training or from a model, one that differs in its spelling alone is that label."""
     write(tmp_path, {"train.csv": "label,text\nPositive,一\nnegative,二\n", "test.csv": "label,text\npositive,三\n"})
-    with pytest.raises(DataError, match=r"label 'positive' is none of the 2 .*\); did you mean 'Positive'\?"):
-        load(tmp_path, "test")
+    with caplog.at_level("INFO", "crt"):
+        assert values(load(tmp_path, "test")) == [(("三",), 0)]
+    assert f"{tmp_path.name}: label 'positive' of 'test' is read as 'Positive'" in caplog.messages
+    task = replace(find_task(str(own(tmp_path, ["ENTAILMENT", "Neutral"]))), labels=tuple(NLI))
+    assert [example.label for example in load_split(task, "all", Source()).examples] == [1, 0]
+    task = replace(find_task(str(own(tmp_path, ["A", "a", "Ａ"]))), labels=("a", "A"))
+    with pytest.raises(DataError, match=r"line 4: label 'Ａ' is none of the 2 labels of mine \(a, A\)$"):
+        load_split(task, "all", Source())
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -177,7 +177,7 @@ def door(command: Command) -> Command:
         logging.getLogger("crt").setLevel(logging.INFO if main else logging.ERROR)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         try:
-            _check_arguments()
+            _check_encoding()
             command(**values)
         except Exception as error:
             if not isinstance(error, CrtError) and not is_full(error):
@@ -197,20 +197,23 @@ def _write_any_text() -> None:
             stream.reconfigure(encoding=None if _has_chinese(stream.encoding) else "utf-8", errors="backslashreplace")
 
 
-def _check_arguments() -> None:
-    """Refuse arguments that are not what was typed: their bytes were read in another encoding.
+def _check_encoding() -> None:
+    """Refuse arguments, and a working folder, whose bytes were read in another encoding than theirs.
 
     Raises:
         CrtError: there is one; the message says what to do.
     """
     encoding = sys.getfilesystemencoding()
     known = _has_chinese(encoding)
-    for argument in sys.argv[1:]:
-        if not argument.isascii() and (not known or any("\ud800" <= letter <= "\udfff" for letter in argument)):
-            typed = os.fsencode(argument).decode("utf-8", "replace")
+    texts = sys.argv[1:]
+    with suppress(OSError):  # the folder is gone
+        texts.append(str(Path.cwd()))
+    for text in texts:
+        if not text.isascii() and (not known or any("\ud800" <= letter <= "\udfff" for letter in text)):
+            written = os.fsencode(text).decode("utf-8", "replace")
             advice = "write it in UTF-8" if known else "set PYTHONUTF8=1"
             raise CrtError(
-                f"the argument '{typed}' cannot be read in this shell's encoding, {encoding}; {advice}, and start again"
+                f"'{written}' cannot be read in this shell's encoding, {encoding}; {advice}, and start again"
             )
 
 

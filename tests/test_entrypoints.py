@@ -295,6 +295,12 @@ NARROW = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 """What makes the encoding of a shell ASCII."""
 
 
+def shell(environment):
+    """Return the environment of a command that runs anywhere."""
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": paths, **environment}
+
+
 @pytest.mark.parametrize(
     ("environment", "arguments", "given"),
     [
@@ -309,28 +315,26 @@ def test_a_narrow_encoding_changes_no_text(tmp_path, environment, arguments, giv
     """Text on standard input, in a file or given as an argument is read right and printed readably in any encoding."""
     (tmp_path / "texts.txt").write_text("电影\n", encoding="utf-8")
     line = [sys.executable, "-m", "entrypoints.perturb", "--perturbations", "space", "--prob", "1", *arguments]
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    result = subprocess.run(
-        line, input=given, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths, **environment}, capture_output=True,
-        check=True,
-    )  # fmt: skip
+    result = subprocess.run(line, input=given, cwd=tmp_path, env=shell(environment), capture_output=True, check=True)
     assert "电[+ ]影" in result.stdout.decode()
 
 
-def test_an_argument_that_was_not_read_right_is_refused(tmp_path):
-    """In an encoding without Chinese, or in bytes that are not UTF-8, it is an error that names it and says what to do."""
-    for environment, argument, message in (
+def test_what_was_not_read_right_is_refused(tmp_path):
+    """An argument or a folder in an encoding without Chinese, or in other bytes than UTF-8, is an error with a way out."""
+    folder = tmp_path / "电影"
+    folder.mkdir()
+    for environment, where, argument, message in (
         (
             NARROW,
+            ROOT,
             "电影".encode(),
-            "the argument '电影' cannot be read in this shell's encoding, ascii; set PYTHONUTF8=1",
+            "error: '电影' cannot be read in this shell's encoding, ascii; set PYTHONUTF8=1",
         ),
-        ({"PYTHONUTF8": "1"}, "电影".encode("gb18030"), "encoding, utf-8; write it in UTF-8, and start again"),
+        (NARROW, folder, b"--list", "/电影' cannot be read in this shell's encoding, ascii; set PYTHONUTF8=1"),
+        ({"PYTHONUTF8": "1"}, ROOT, "电影".encode("gb18030"), "encoding, utf-8; write it in UTF-8, and start again"),
     ):
-        result = subprocess.run(
-            [sys.executable, "-m", "entrypoints.perturb", argument], cwd=ROOT, env={**os.environ, **environment},
-            capture_output=True, check=False,
-        )  # fmt: skip
+        line = [sys.executable, "-m", "entrypoints.perturb", argument]
+        result = subprocess.run(line, cwd=where, env=shell(environment), capture_output=True, check=False)
         assert (result.returncode, result.stdout) == (1, b"")
         assert message in result.stderr.decode()
 

@@ -92,8 +92,8 @@ def _warn_of_few(task: Task, selection: Split) -> None:
     count, found = len(selection.examples), {example.label for example in selection.examples}
     if count < FEW:
         log.warning(
-            "%s: fewer than %d examples choose the best epoch (%d), so chance does; give more of '%s'", task.name, FEW,
-            count, selection.name,
+            "%s: only %d examples choose the best epoch; with fewer than %d chance does: give more texts, best in a file "
+            "of their own, named validation", task.name, count, FEW,
         )  # fmt: skip
     missing = [label for number, label in enumerate(task.labels) if number not in found]
     if missing:

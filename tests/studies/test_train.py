@@ -51,7 +51,10 @@ def test_few_selection_examples_are_told(caplog):
     negative = split.where(lambda example: example.label == 0)
     for selection in (split.limited(train.FEW - 1), replace(split, examples=split.examples * 9), negative):
         train._warn_of_few(TASKS["chnsenticorp"], selection)
-    few = "chnsenticorp: fewer than 50 examples choose the best epoch ({}), so chance does; give more of 'validation'"
+    few = (
+        "chnsenticorp: only {} examples choose the best epoch; with fewer than 50 chance does: give more texts, best in a "
+        "file of their own, named validation"
+    )
     assert caplog.messages == [
         few.format(len(split.limited(train.FEW - 1).examples)),
         few.format(len(negative.examples)),

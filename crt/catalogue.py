@@ -6,8 +6,8 @@ from pathlib import Path
 
 from crt.resources import resource_dir
 
-EMPTY = frozenset({""})
-"""How a missing label reads."""
+ABSENT = frozenset({"", "-"})
+"""How a missing label reads, in the user's own data as in the published ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Task:
     """Splits that are published without labels."""
     codes: Mapping[str, str] = field(default_factory=dict)
     """Other spellings of a label in the known sources."""
-    unlabelled: frozenset[str] = EMPTY | {"-", "-1"}
-    """Labels that stand for none."""
+    unlabelled: frozenset[str] = ABSENT | {"-1"}
+    """Labels that stand for none, if they are none of `labels`."""
     label_column: str = "label"
     """Column of the label."""
     id_columns: tuple[str, ...] = ()

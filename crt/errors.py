@@ -13,7 +13,7 @@ A message says what is wrong, where, what would be right and what to do. Entry p
 
 import errno
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -62,11 +62,31 @@ class TrackingError(CrtError):
     """The tracking store or the model registry refused."""
 
 
-def unknown(kind: str, name: str, known: Mapping[str, object]) -> str:
-    """Return the message for a `name` that is no key of `known`, with the nearest key."""
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"; did you mean '{near[0]}'?" if near else "."
-    return f"unknown {kind} '{name}'{hint} Known: {', '.join(sorted(known))}"
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a name is nearest to, whatever the case of its letters; None: it is near to none."""
+    names = {each.casefold(): each for each in reversed([*known])}  # of two that differ in case only, the first
+    near = get_close_matches(name.casefold(), names, n=1, cutoff=0.6)
+    return names[near[0]] if near else None
+
+
+def one_of(fault: str, name: str, known: Iterable[str], has: str = "Known:") -> str:
+    """Return the message for a name that is none of those that are known: the fault, the nearest one, and all of them.
+
+    Args:
+        fault: what is wrong, a sentence without its full stop.
+        name: what was asked for.
+        known: what could be asked for, in the order in which it is listed.
+        has: how the list begins.
+    """
+    names = list(known)
+    near = nearest(name, names)
+    hint = f"; did you mean '{near}'?" if near else "."
+    return f"{fault}{hint} {has} {', '.join(names)}"
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the message for a `name` that is none of `known`, with the nearest of them."""
+    return one_of(f"unknown {kind} '{name}'", name, sorted(known))
 
 
 def lookup(kind: str, name: str, known: Mapping[str, T]) -> T:

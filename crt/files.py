@@ -1,23 +1,26 @@
 """Files that take their place whole: a reader never meets half a file, and what a killed writer left is cleared away.
 
-Also whether there is a file or folder of a name that may be anything: pathlib raises for one that is too long.
+Also whether there is a file or folder of a name that may be anything: pathlib raises for one that is too long; and what to
+say where there is none.
 """
 
 import os
+import platform
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
 from filelock import FileLock
 
-from crt.errors import CrtError, remedy
+from crt.errors import CrtError, nearest, remedy
 
-_PARTIAL = re.compile(r"\..+\.\d+\.partial")
-"""Names of files that are being written; the number is that of the process."""
-LOCK = ".crt.lock"
-"""File of a folder that its writers lock."""
+_HOST = re.sub(r"\W", "-", platform.node())
+_PARTIAL = re.compile(rf"\..+\.{_HOST}\.\d+\.partial")
+"""Names of files that are being written on this host; the number is that of the process."""
 PATIENCE = 60.0
 """Seconds that a writer waits for another: a stopped one does not hold the others up for good."""
 
@@ -37,6 +40,30 @@ def is_folder(path: str | Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 
 
+def neighbour(path: str | Path, kind: str = "file") -> Path | None:
+    """Return what stands in the folder of a path under the nearest other name; None: there is nothing of a near name.
+
+    Args:
+        path: where nothing stands, or nothing of that kind.
+        kind: `file`, `folder`, or what may be both.
+    """
+    fits = {"file": is_file, "folder": is_folder}.get(kind, exists)
+    path, found = Path(path), list[Path]()
+    with suppress(OSError, ValueError):  # there is no such folder, or its name can be none
+        found = sorted(entry for entry in path.parent.iterdir() if entry.name != path.name and fits(entry))
+    near = nearest(path.stem, [entry.stem for entry in found])  # `a.csv` is not near to `b.csv`
+    same = sorted((entry for entry in found if entry.stem == near), key=lambda entry: entry.suffix != path.suffix)
+    return same[0] if same else None
+
+
+def no_such(path: str | Path, kind: str = "file") -> str:
+    """Return the message for a path at which there is no file, or none of another kind, with the nearest one there is."""
+    if kind == "file" and is_folder(path):
+        return f"{path}: no such file; it is a folder"
+    near = neighbour(path, kind)
+    return f"{path}: no such {kind}{f'; did you mean {near}?' if near else ''}"
+
+
 @contextmanager
 def replacing(*paths: Path) -> Iterator[list[IO[bytes]]]:
     """Give a file to write into for each path; when all of them are whole, each takes the place of its path in one step.
@@ -46,7 +73,7 @@ def replacing(*paths: Path) -> Iterator[list[IO[bytes]]]:
     Raises:
         OSError: the files cannot be written.
     """
-    partials = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in paths]
+    partials = [path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.partial") for path in paths]
     with ExitStack() as held:
         for folder in sorted({path.parent for path in paths}):
             folder.mkdir(parents=True, exist_ok=True)
@@ -98,16 +125,19 @@ def remove_leftovers(folder: Path) -> None:
 
 @contextmanager
 def alone(folder: Path, *, patience: float = PATIENCE) -> Iterator[bool]:
-    """Hold the lock of a folder against the other writers of crt, on whatever machine.
+    """Hold the lock of a folder against the other writers of crt on this host.
+
+    The lock is a temporary file, not one of the folder: that is the user's.
 
     Args:
         folder: must exist.
         patience: seconds to wait for another writer.
 
     Yields:
-        Whether the lock is held: not where another process holds it longer than that, or where the disk has no locks.
+        Whether the lock is held: not where another process holds it longer than that, or where there are no locks.
     """
-    lock = FileLock(folder / LOCK, timeout=patience, mode=0o666)
+    digest = sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    lock = FileLock(Path(tempfile.gettempdir()) / f"crt-{digest}.lock", timeout=patience, mode=0o666)
     try:
         lock.acquire()
     except (OSError, NotImplementedError):  # a timeout is an OSError, too
@@ -120,7 +150,7 @@ def alone(folder: Path, *, patience: float = PATIENCE) -> Iterator[bool]:
 
 
 def _remove_partials(folder: Path) -> None:
-    """Delete all half-written files of a folder; whoever holds its lock knows that nobody writes them any more."""
+    """Delete the half-written files of this host; whoever holds the lock knows that nobody writes them any more."""
     for path in folder.iterdir():
         if _PARTIAL.fullmatch(path.name):
             with suppress(OSError):

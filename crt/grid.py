@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from crt.catalogue import Task
 from crt.errors import CrtError, GridError, unknown, without_password
-from crt.files import is_file
+from crt.files import is_file, no_such
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell, Degree, Measurement
@@ -87,6 +87,8 @@ class Scope(Generic[M]):
     """The user's own table of a perturbation."""
     columns: Columns = Columns()
     """Columns of the user's own data."""
+    name: str | None = None
+    """What the user's own data are called; None: as their file or folder."""
     shard: Shard | None = None
     """The part of the measurements that falls to this worker; None: all of them."""
 
@@ -104,6 +106,8 @@ class Scope(Generic[M]):
         """Return what is wrong with it, a sentence each."""
         lists = {"model": self.models, "data set": self.datasets, "perturbation": self.perturbations}
         faults = [fault for kind, values in lists.items() for fault in _list_faults(kind, values)]
+        if self.name and len(self.datasets) > 1:
+            faults.append(f"name is for one data set, and there are {len(self.datasets)}; measure them one by one")
         faults += self._data_set_faults()
         faults += [unknown("perturbation", p, PERTURBATIONS) for p in self.perturbations if p not in PERTURBATIONS]
         if self.limit is not None and self.limit < 1:
@@ -134,7 +138,8 @@ class Scope(Generic[M]):
 
     def task(self, dataset: str) -> Task:
         """Return the task of one of the data sets."""
-        return find_task(dataset, text=self.columns.text, text_pair=self.columns.text_pair, label=self.columns.label)
+        own = self.columns
+        return find_task(dataset, text=own.text, text_pair=own.text_pair, label=own.label, name=self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +230,7 @@ def _table_faults(name: str, path: Path) -> list[str]:
         return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{path})"]
     if not (PERTURBATIONS[name].table or PERTURBATIONS[name].takes_words):
         return [f"perturbation '{name}' has no table (in table={name}:{path})"]
-    return [] if is_file(path) else [f"{path}: no such file (in table={name}:{path})"]
+    return [] if is_file(path) else [f"{no_such(path)} (in table={name}:{path})"]
 
 
 def _list_faults(kind: str, values: Sequence[object]) -> list[str]:

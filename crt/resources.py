@@ -8,7 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from crt.errors import ResourceError
+from crt.decoding import read_text
+from crt.errors import DataError, ResourceError
+from crt.files import no_such
 
 TABLE_SCHEMA = 1
 
@@ -58,6 +60,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
     try:
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
+    except FileNotFoundError:
+        raise ResourceError(no_such(path)) from None
     except OSError as error:
         raise ResourceError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, RecursionError) as error:  # also for a number of many digits, and for lists in lists
@@ -125,11 +129,9 @@ def load_words(name: str, path: Path) -> Table:
         ResourceError: the file cannot be read, or lists no word.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise ResourceError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise ResourceError(f"{path}: not UTF-8 text ({error})") from error
+        lines = read_text(path).splitlines()
+    except DataError as error:
+        raise ResourceError(str(error)) from error
     words = dict.fromkeys(line.strip() for line in lines if line.strip() and not line.startswith("#"))
     if not words:
         raise ResourceError(f"{path}: lists no word; write one a line")

@@ -1,7 +1,7 @@
 """Behaviour suites: cases that say what a model must do on certain inputs, as data (CheckList, Ribeiro et al., ACL 2020).
 
-A suite is a JSON file with named word lists and cases, whose texts may be templates, or the user's own CSV, TSV or
-JSON-lines file with a case a row. The expectations are fixed before a model is asked.
+A suite is a JSON file with named word lists and cases, whose texts may be templates, or the user's own file of another
+format with a case a row. The expectations are fixed before a model is asked.
 """
 
 import json
@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from crt.errors import DataError
-from crt.reading import Row, read_rows
+from crt.decoding import read_text
+from crt.errors import DataError, one_of, unknown
+from crt.reading import Row, read_rows, stem_of, suffix_of
 from crt.records import Input
 from crt.resources import resource_dir, rows_digest
 
@@ -96,8 +97,9 @@ def suite_path(task: str) -> Path:
     """
     path = resource_dir() / "suites" / f"{task}.json"
     if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
-        raise DataError(f"no behaviour suite comes with crt for '{task}' (there are {known}); give suite=FILE")
+        known = sorted(file.stem for file in path.parent.glob("*.json"))
+        fault = f"no behaviour suite comes with crt for '{task}'"
+        raise DataError(f"{one_of(fault, task, known, 'There are')}; give suite=FILE")
     return path
 
 
@@ -105,14 +107,14 @@ def load_suite(path: Path, labels: Sequence[str], fields: int) -> Suite:
     """Read a suite and check every case.
 
     Args:
-        path: a `.json` suite, or a CSV, TSV or JSON-lines file with a case a row.
+        path: a `.json` suite, or a file of another format that `crt.reading` knows, with a case a row.
         labels: of the task.
         fields: 1 for single texts, 2 for pairs.
 
     Raises:
         DataError: the message names the file, the case and what is wrong with it.
     """
-    suite = _json_suite(path) if path.suffix == ".json" else _row_suite(path)
+    suite = _json_suite(path) if suffix_of(path) == ".json" else _row_suite(path)
     if len(labels) == 2:
         cases = (
             c if c.target or not (c.scores or c.type == "DIR") else replace(c, target=labels[1]) for c in suite.cases
@@ -137,14 +139,14 @@ def _faults(case: Case, labels: Sequence[str], fields: int, *, scored: bool) -> 
     if broken := [text for text in texts if SURROGATE.search(text)]:
         yield f"{broken[0]!a} holds half a surrogate pair, which is no character and cannot be written to a file"
     if case.type not in TYPES:
-        yield f"type '{case.type}' is none of {', '.join(TYPES)}"
+        yield unknown("type", case.type, TYPES)
     widths = {len(value) for value in (case.original, *case.changed)}
     if widths != {fields}:
         more = "; write pairs as JSON, each text a list of two" if fields == 2 else ""
         yield f"has texts of {max(widths)} fields, the task has {fields}{more}"
     for name in ("expected", "target"):
         if (label := getattr(case, name)) and label not in labels:
-            yield f"{name} '{label}' is none of the labels {', '.join(labels)}"
+            yield one_of(f"{name} '{label}' is no label", label, labels, "The labels are")
     if not 0 <= case.tolerance < 1:  # not true of NaN either
         yield f"tolerance {case.tolerance} is not within 0..1"
     yield from _faults_of_type(case)
@@ -157,7 +159,7 @@ def _faults_of_type(case: Case) -> Iterator[str]:
     if case.type != "MFT" and not case.changed:
         yield f"a {case.type} case needs `changed`" + (" or a template" if case.type == "INV" else "")
     if case.type == "DIR" and case.must not in DIRECTIONS:
-        yield f"must '{case.must}' is none of {', '.join(DIRECTIONS)}"
+        yield one_of(f"must is '{case.must}'", case.must, DIRECTIONS, "It is one of")
     if case.type == "DIR" and not case.target:
         yield "a DIR case on more than two labels needs `target`, the one whose probability is looked at"
 
@@ -173,9 +175,10 @@ def _faults_of_scores(case: Case, labels: Sequence[str], *, scored: bool) -> Ite
 
 
 def _json_suite(path: Path) -> Suite:
+    text = read_text(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is no JSON suite ({error})") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or not isinstance(data.get("cases"), list):
         raise DataError(f"{path}: needs `schema`: {SCHEMA}, `version` and a list `cases`")
@@ -191,7 +194,7 @@ def _json_suite(path: Path) -> Suite:
         ):
             raise DataError(f"{path}: list '{name}' is empty, or holds a word twice or none: {words}")
     cases = [case for entry in data["cases"] for case in _expanded(path, entry, lists)]
-    return Suite(path.stem, str(data.get("version", "")), tuple(cases))
+    return Suite(stem_of(path), str(data.get("version", "")), tuple(cases))
 
 
 def _expanded(path: Path, entry: Mapping[str, object], lists: Mapping[str, Sequence[str]]) -> Iterator[Case]:
@@ -201,9 +204,8 @@ def _expanded(path: Path, entry: Mapping[str, object], lists: Mapping[str, Seque
     if stray or not all(
         isinstance(entry.get(key), str) and entry[key] for key in ("id", "type", "capability", "reason")
     ):
-        raise DataError(
-            f"{where}: {f'unknown key {stray[0]!r}' if stray else 'needs id, type, capability and reason as texts'}"
-        )
+        fault = "needs id, type, capability and reason as texts"
+        raise DataError(f"{where}: {unknown('key', stray[0], KEYS) if stray else fault}")
     changed = entry.get("changed", [])
     if not isinstance(changed, list):
         raise DataError(f"{where}: `changed` is a list of texts")
@@ -211,7 +213,8 @@ def _expanded(path: Path, entry: Mapping[str, object], lists: Mapping[str, Seque
     names = list(dict.fromkeys(name for text in texts for part in text for name in PLACEHOLDER.findall(part)))
     missing = [name for name in names if name not in lists]
     if missing:
-        raise DataError(f"{where}: there is no list '{missing[0]}' (known: {', '.join(lists) or 'none'})")
+        fault = one_of(f"there is no list '{missing[0]}'", missing[0], lists)
+        raise DataError(f"{where}: {fault}")
     try:
         case = Case(
             str(entry["id"]), str(entry["type"]), str(entry["capability"]), (), (), str(entry.get("expected", "")),
@@ -244,7 +247,7 @@ def _fill(text: Input, words: Mapping[str, str]) -> Input:
 
 
 def _row_suite(path: Path) -> Suite:
-    return Suite(path.stem, "", tuple(_row_case(row) for row in read_rows(path)))
+    return Suite(stem_of(path), "", tuple(_row_case(row) for row in read_rows(path)))
 
 
 def _row_case(row: Row) -> Case:

@@ -1,15 +1,18 @@
 """The data sets of the catalogue and of the user: their labels, their splits and their examples."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 
 from crt import randomness
-from crt.catalogue import ALIASES, EMPTY, TASKS, Task
-from crt.errors import DataError, UnknownName, unknown
-from crt.files import exists
-from crt.reading import READERS, Row, read_hub, read_rows
+from crt.catalogue import ABSENT, ALIASES, TASKS, Task
+from crt.errors import DataError, UnknownName, nearest, one_of, unknown
+from crt.files import exists, neighbour
+from crt.labels import collected, folded, label_of, spellings
+from crt.reading import READERS, SUFFIXES, Row, read_hub, read_rows, stem_of
 from crt.records import Example, Input
 from crt.resources import rows_digest
 
@@ -18,6 +21,19 @@ SELECTION = "selection"
 
 HELD_OUT = 0.05
 """Share of the training texts that select the best epoch where validation is the split that is reported."""
+
+
+SPLITS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "dev", "valid", "val", "eval", "evaluation"),
+    "test": ("test", "testing"),
+}
+"""What the splits are called by people."""
+
+COMMON = frozenset(["data", "dataset", "all", *(name for names in SPLITS.values() for name in names)])
+"""Names that say nothing of the data in a file or folder."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +75,42 @@ class Split:
         return Split(self.task, self.name, tuple(self.examples[row] for row in rows), self.unlabelled)
 
 
-def find_task(name: str, *, text: str = "text", text_pair: str | None = None, label: str = "label") -> Task:
+def find_task(
+    dataset: str, *, text: str = "text", text_pair: str | None = None, label: str = "label", name: str | None = None
+) -> Task:
     """Return the task of a name in TASKS, or that of the user's own file or folder.
 
     A folder holds `train`, `validation` (or `dev`) and `test` files; a single file serves as the only split.
 
     Args:
-        name: a key of TASKS or ALIASES, or a path.
+        dataset: a key of TASKS or ALIASES, or a path.
         text: column of the text in the user's own files.
         text_pair: column of the second text, for sentence pairs.
         label: column of the label.
+        name: what the user's own data are called; None: as their file or folder is, behind the folder that holds it
+            where that is one of COMMON.
 
     Raises:
         UnknownName: neither a known name nor an existing path.
-        DataError: the folder holds no usable file, or the training file cannot be read.
+        DataError: the folder holds no usable file, two of the columns are one, or the name cannot be used.
     """
-    known = ALIASES.get(name, name)
+    known = ALIASES.get(dataset, dataset)
     if known in TASKS:
+        if name not in (None, known):
+            raise DataError(f"name={name} is for your own data; {known} keeps its name")
         return TASKS[known]
-    path = Path(name)
+    path = Path(dataset)
     if not exists(path):
-        raise UnknownName(f"{unknown('data set', name, TASKS)}, or the path of your own file or folder")
-    own = path.resolve().stem if path.is_file() else path.resolve().name
+        raise UnknownName(_no_data_set(path))
+    own = name or _own_name(path.resolve())
     if own in TASKS or own in ALIASES:
-        raise DataError(f"{path}: '{own}' is the name of a known data set; give your own data another name")
+        raise DataError(f"{path}: '{own}' is the name of a known data set; give your own data another one with name=")
+    if not own.strip() or "/" in own:
+        raise DataError(f"name='{own}' can be no name of a data set; give it letters, and no /")
+    columns = {"text_column": text, "text_pair_column": text_pair, "label_column": label}
+    for one, other in combinations(columns, 2):
+        if columns[one] == columns[other]:
+            raise DataError(f"{path}: {one} and {other} both name '{columns[one]}'; name the column of each")
     files = {"all": path.name} if path.is_file() else _split_files(path)
     return Task(
         name=own,
@@ -91,10 +119,23 @@ def find_task(name: str, *, text: str = "text", text_pair: str | None = None, la
         fields=((text,),) if text_pair is None else ((text,), (text_pair,)),
         files=files,
         eval_split=next((split for split in ("test", "validation", "all") if split in files), "test"),
-        unlabelled=EMPTY,
+        unlabelled=ABSENT,
         label_column=label,
         root=path if path.is_dir() else path.parent,
     )
+
+
+def _own_name(path: Path) -> str:
+    name = stem_of(path) if path.is_file() else path.name
+    return f"{path.parent.name}-{name}" if name.lower() in COMMON and path.parent.name else name
+
+
+def _no_data_set(path: Path) -> str:
+    """Return the message for what is neither a known name nor a path."""
+    near, known = neighbour(path, "file or folder"), nearest(str(path), TASKS)
+    if near and (known is None or len(path.parts) > 1 or path.name.lower().endswith(SUFFIXES)):
+        return f"{path}: no such file or folder; did you mean {near}?"
+    return f"{unknown('data set', str(path), TASKS)}, or the path of your own file or folder"
 
 
 def probing(task: Task) -> Task:
@@ -118,30 +159,36 @@ def _split_files(folder: Path) -> dict[str, str]:
     """Return the file of each split in the user's own folder."""
     files: dict[str, str] = {}
     for split, stems in (("train", ("train",)), ("validation", ("validation", "dev")), ("test", ("test",))):
-        found = [name for stem in stems for suffix in READERS if (folder / (name := stem + suffix)).is_file()]
+        found = [name for stem in stems for suffix in SUFFIXES if (folder / (name := stem + suffix)).is_file()]
         if len(found) > 1:
             raise DataError(f"{folder}: {' and '.join(found)} are both the '{split}' split; keep one of them")
         if found:
             files[split] = found[0]
     if not files:
-        raise DataError(f"{folder}: holds no train, validation (or dev) or test file ({', '.join(READERS)})")
+        there = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        raise DataError(
+            f"{folder}: holds no train, validation (or dev) or test file ({', '.join(READERS)}, a text file also packed as .gz); "
+            f"it holds {there}"
+        )
     return files
 
 
 def labels_of(task: Task, source: Source) -> tuple[str, ...]:
-    """Return the labels of a task; those of the user's own data are collected from its training file.
+    """Return the labels of a task; those of the user's own data are collected from its training file, and told.
 
     Integers are put in numeric order, other labels in code point order.
+
+    Raises:
+        DataError: there are fewer than two, or what is a label cannot be told without asking.
     """
     if task.labels:
         return task.labels
-    rows = _rows(task, task.train_split, source)
-    names = {_label_text(row.values.get(task.label_column)) for row in rows} - task.unlabelled
-    if len(names) < 2:
-        raise DataError(f"{task.name}: column '{task.label_column}' holds {sorted(names)}; two labels are needed")
-    if all(name.removeprefix("-").isdecimal() for name in names):
-        return tuple(sorted(names, key=lambda name: (int(name), name)))
-    return tuple(sorted(names))
+    counts = collected(_rows(task, task.train_split, source), task.label_column, task.unlabelled)
+    if len(counts) < 2:
+        raise DataError(f"{task.name}: column '{task.label_column}' holds {[*counts]}; two labels are needed")
+    told = ", ".join(f"{label} ({count:,})" for label, count in [*counts.items()][:20])
+    log.info("%s: %d classes: %s%s", task.name, len(counts), told, ", …" if len(counts) > 20 else "")
+    return tuple(counts)
 
 
 def load_split(task: Task, split: str, source: Source) -> Split:
@@ -155,19 +202,25 @@ def load_split(task: Task, split: str, source: Source) -> Split:
     examples = []
     unlabelled = 0
     index = {label: number for number, label in enumerate(task.labels)}
+    alike, respelled = spellings(task.labels), dict[str, str]()
     for number, row in enumerate(_rows(task, split, source)):
-        label = _label_text(row.values.get(task.label_column))
+        label = label_of(row, task.label_column)
         label = task.codes.get(label, label)
-        if label in task.unlabelled:
+        if label not in index and (other := alike.get(folded(label))):
+            respelled[label], label = other, other
+        if label not in index:
+            if label not in task.unlabelled:
+                raise _no_label(task, row, label)
             unlabelled += 1
             continue
-        if label not in index:
-            names = ", ".join(task.labels[:20]) + (", …" if len(task.labels) > 20 else "")
-            raise DataError(f"{row.where}: label '{label}' is none of the {len(index)} labels of {task.name} ({names})")
         number_in_source = next((row.values[c] for c in task.id_columns if c in row.values), number)
         inputs = tuple(_field(task, row, columns) for columns in task.fields)
         groups = tuple(_field(task, row, (column,)) for column in task.group_columns)
         examples.append(Example(f"{task.name}/{split}/{number_in_source}", inputs, index[label], groups))
+    for label, other in respelled.items():
+        log.info("%s: label '%s' of '%s' is read as '%s'", task.name, label, split, other)
+    if unlabelled and examples:
+        log.info("%s: %d rows of '%s' have no label and are left out", task.name, unlabelled, split)
     if not examples:
         others = [name for name in task.files if name not in (split, *task.without_labels)]
         raise DataError(
@@ -190,10 +243,9 @@ def check_split(task: Task, split: str, source: Source) -> None:
     if split == SELECTION and "train" in task.files:
         split = "validation" if task.selects_on_validation else "train"
     if split not in task.files:
-        raise DataError(
-            f"{task.name} has no split '{split}'; it has {', '.join(task.files)}"
-            + (f" and {SELECTION}" if "train" in task.files else "")
-        )
+        known = (*task.files, SELECTION) if "train" in task.files else tuple(task.files)
+        meant = next((ours for ours, names in SPLITS.items() if split.lower() in names), split)
+        raise DataError(one_of(f"{task.name} has no split '{split}'", meant, known, "It has"))
     root = task.root or source.data_dir
     if root is None and task.hub is None:
         raise DataError(
@@ -260,19 +312,24 @@ def _field(task: Task, row: Row, columns: Sequence[str]) -> str:
     raise _no_column(task, row, columns)
 
 
-def _no_column(task: Task, row: Row, columns: Sequence[str]) -> DataError:
+def _no_label(task: Task, row: Row, label: str) -> DataError:
+    """Return the error for a label that the task has not."""
+    names = ", ".join(task.labels[:20]) + (", …" if len(task.labels) > 20 else "")
+    hint = "; leave it empty where there is no label" if label == "-1" else ""
     return DataError(
-        f"{row.where}: no column '{' or '.join(columns)}' for {task.name}; the file has {', '.join(row.values)}"
+        f"{row.where}: label '{label}' is none of the {len(task.labels)} labels of {task.name} ({names}){hint}"
     )
 
 
-def _label_text(value: object) -> str:
-    """Return a label as text; a missing one, of whatever kind, is empty."""
-    if value is None or value != value:  # noqa: PLR0124  NaN is how pandas says missing
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value)
+def _no_column(task: Task, row: Row, columns: Sequence[str]) -> DataError:
+    """Return the error for a column that is missing; of the user's own data it says which option names another."""
+    fault = f"{row.where}: no column '{' or '.join(columns)}' for {task.name}"
+    message = one_of(fault, (*columns, "")[0], row.values, "The file has")
+    if task.name in TASKS or task.group_columns:
+        return DataError(message)
+    texts = ("text_column", "text_pair_column")
+    option = "label_column" if columns == (task.label_column,) else texts[task.fields.index(tuple(columns))]
+    return DataError(f"{message}; name the right one with {option}=")
 
 
 def slug(name: str) -> str:

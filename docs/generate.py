@@ -37,8 +37,15 @@ Each takes a prob, the share of its sites to edit, and a seed. A table can be re
 TASKS_TEXT = """
 ## Data sets
 
-Beside these, the option `dataset` takes the path of your own CSV, TSV, JSON-lines or Parquet file, or of a folder with
-such files named train, validation (or dev) and test.
+Beside these, the option `dataset` takes the path of your own file, or of a folder with files named train, validation (or
+dev) and test:
+
+- Formats: `.csv`; `.tsv` and `.txt` (tabs, no quoting); `.jsonl` and `.json` (an object a line, or one array of objects);
+  `.parquet`; `.xlsx` (the first sheet, with the extra `excel`). A text file may be packed: `.csv.gz`.
+- Encodings: UTF-8, else UTF-16 or GB18030, which is told. A file that mixes two, or is of another, is an error.
+- Labels: without the blanks around them. A label that is empty or `-` is none, and its row is left out and counted. Two
+  spellings of a label in the training file, and `-1` beside labels from 0 on, are asked about.
+- Name: that of the file or folder; `own/test.csv`, whose name says nothing, is called own-test.
 """
 MODELS_TEXT = """
 ## Models

@@ -38,10 +38,10 @@ LAYERS = {
         ("crt.errors", "crt.files", "crt.invocation", "crt.randomness", "crt.records"), "ground", "filelock numpy"
     ),
     "reading": Layer(
-        ("crt.catalogue", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
+        ("crt.catalogue", "crt.decoding", "crt.labels", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
         "ground reading",
         "",
-        "datasets pandas",
+        "datasets openpyxl pandas",
     ),
     "values": Layer(
         ("crt.grid", "crt.perturbations*", "crt.provenance", "crt.scoring*", "crt.studies.*.scoring"),

@@ -103,7 +103,9 @@ def test_tcab_files(tmp_path):
         ("挺好", "textfooler", "很好"),
     ]
     path.write_text(TCAB.replace("attack_name", "name"), encoding="utf-8")
-    with pytest.raises(DataError, match="line 2: no column 'attack_name'"):
+    with pytest.raises(
+        DataError, match=r"line 2: no column 'attack_name'.* The file has .*; TCAB's files have original_text"
+    ):
         from_file(path)
     path.write_text(TCAB.replace("success", "failure"), encoding="utf-8")
     with pytest.raises(DataError, match="holds no attack with status 'success'"):

@@ -1,15 +1,20 @@
 """The commands as a user types them."""
 
+import io
+import os
+import subprocess
+import sys
 from itertools import count
 
 import pandas as pd
 import pytest
 from conftest import ROOT, SAMPLES, runner
 
-from crt.commands import baselines, evaluate, perturb, train
+from crt.commands import audit, baselines, door, evaluate, perturb, train
 from crt.perturbations import PERTURBATIONS
 from crt.studies.behaviour import command as behaviour
 from crt.studies.detect import command as detect
+from crt.studies.heuristics import command as heuristics
 from crt.tracking.history import read_stored
 
 WRONG = [
@@ -27,7 +32,10 @@ WRONG = [
     (["--data_dir", "/no/such/folder"], "data_dir /no/such/folder: no such folder"),
     (["--data_dir", "/", "--model", "rule"], "no such file; data_dir must be the folder that holds"),
     (["--smoke", "--dataset", "tnews", "--split", "test"], "the 5 rows of 'test' have no labels"),
-    (["--smoke", "--dataset", "tnews", "--split", "dev"], "tnews has no split 'dev'; it has train, validation, test"),
+    (
+        ["--smoke", "--dataset", "tnews", "--split", "dev"],
+        "tnews has no split 'dev'; did you mean 'validation'? It has train, validation, test",
+    ),
     (["--smoke", "--model", "/"], "no usable weights"),
     (["--smoke", "--model", "models:/crt-x@best"], "the registry has no model at all"),
     (["--smoke", "--model", "tiny"], "'tiny' has random weights"),
@@ -249,7 +257,7 @@ def test_perturb_lists_the_perturbations():
     ("arguments", "message"),
     [
         (["好", "--perturbations", "homophon"], "unknown perturbation 'homophon'; did you mean 'homophone'?"),
-        (["--file", "/no/such.txt"], "/no/such.txt: cannot be read"),
+        (["--file", "/no/such.txt"], "/no/such.txt: no such file"),
         (["好", "--table", "space:x.json"], "perturbation 'space' has no table"),
     ],
 )
@@ -258,3 +266,89 @@ def test_perturb_names_bad_input(arguments, message):
     result = runner().invoke(perturb.main, arguments)
     assert result.exit_code == 1
     assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        (perturb, ["--file", "case.csv"]),
+        (perturb, ["好", "--perturbations", "evade", "--table", "evade:case.csv"]),
+        (behaviour, ["--dataset", "sample", "--model", "rule", "--suite", "case.csv"]),
+        (behaviour, ["--dataset", "sample", "--model", "rule", "--suite", "case.json"]),
+        (audit, ["--sheets", "case.csv", "--key", "key.csv"]),
+        (audit, ["--sheets", "cases.csv", "--key", "case.csv"]),
+        (detect, ["--attacks", "case.csv"]),
+        (heuristics, ["--dataset", "pairs.csv", "--text_pair_column", "b", "--predictions", "case.csv"]),
+        (evaluate, ["--dataset", "case.csv", "--model", "rule"]),
+    ],
+)
+def test_a_missing_file_is_answered_with_the_nearest(store, tmp_path, command, arguments):
+    """Every option that takes a file says that there is none, and what stands there under a name that is near."""
+    for name, text in (("cases.csv", "pair\n"), ("pairs.csv", "text,b,label\na,b,entailment\nc,d,neutral\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "key.csv").write_text("pair,perturbation,prob,seed,id,gold,draw\n1,space,1,1,a,b,c\n", encoding="utf-8")
+    result = runner().invoke(command.main, arguments)
+    assert result.exit_code == 1, result.output
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert "no such file" in line
+    assert "; did you mean cases.csv?" in line
+
+
+NARROW = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+"""What makes the encoding of a shell ASCII."""
+
+
+def shell(environment):
+    """Return the environment of a command that runs anywhere."""
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": paths, **environment}
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "given"),
+    [
+        (NARROW, [], "电影👍\n".encode()),
+        (NARROW, [], "电影，电影\n".encode("gb18030")),
+        (NARROW | {"PYTHONIOENCODING": "ascii"}, ["--file", "texts.txt"], b""),
+        ({"PYTHONIOENCODING": "ascii"}, ["电影"], b""),
+        ({"PYTHONIOENCODING": "latin-1"}, ["--text", "电影"], b""),
+    ],
+)
+def test_a_narrow_encoding_changes_no_text(tmp_path, environment, arguments, given):
+    """Text on standard input, in a file or given as an argument is read right and printed readably in any encoding."""
+    (tmp_path / "texts.txt").write_text("电影\n", encoding="utf-8")
+    line = [sys.executable, "-m", "entrypoints.perturb", "--perturbations", "space", "--prob", "1", *arguments]
+    result = subprocess.run(line, input=given, cwd=tmp_path, env=shell(environment), capture_output=True, check=True)
+    assert "电[+ ]影" in result.stdout.decode()
+
+
+def test_what_was_not_read_right_is_refused(tmp_path):
+    """An argument or a folder in an encoding without Chinese, or in other bytes than UTF-8, is an error with a way out."""
+    folder = tmp_path / "电影"
+    folder.mkdir()
+    for environment, where, argument, message in (
+        (
+            NARROW,
+            ROOT,
+            "电影".encode(),
+            "error: '电影' cannot be read in this shell's encoding, ascii; set PYTHONUTF8=1",
+        ),
+        (NARROW, folder, b"--list", "/电影' cannot be read in this shell's encoding, ascii; set PYTHONUTF8=1"),
+        ({"PYTHONUTF8": "1"}, ROOT, "电影".encode("gb18030"), "encoding, utf-8; write it in UTF-8, and start again"),
+    ):
+        line = [sys.executable, "-m", "entrypoints.perturb", argument]
+        result = subprocess.run(line, cwd=where, env=shell(environment), capture_output=True, check=False)
+        assert (result.returncode, result.stdout) == (1, b"")
+        assert message in result.stderr.decode()
+
+
+def test_what_an_encoding_lacks_is_written_as_its_number(monkeypatch):
+    """An encoding that has Chinese is kept; a character that it lacks, or half of one, is neither an error nor a '?'."""
+    for encoding, kept in (("gbk", "gbk"), ("utf-8", "utf-8"), ("ascii", "utf-8"), ("cp1252", "utf-8")):
+        for name in ("stdout", "stderr"):
+            monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+        door._write_any_text()
+        for stream in (sys.stdout, sys.stderr):
+            stream.write("中👍\ud83d")
+            stream.flush()
+            assert stream.buffer.getvalue() == "中👍\ud83d".encode(kept, "backslashreplace")

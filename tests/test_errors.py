@@ -9,6 +9,8 @@ from crt.errors import (
     UnknownName,
     is_full,
     lookup,
+    nearest,
+    one_of,
     remedy,
     unknown,
     without_password,
@@ -54,6 +56,27 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all(name, known, messa
     with pytest.raises(UnknownName) as caught:
         lookup("thing", name, known)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("homophon", ["shape", "homophone"], "homophone"),
+        ("LABEL", ["text", "Label", "label"], "Label"),
+        ("train.CSV", ["test.csv", "train.csv"], "train.csv"),
+        (".doc", [".csv", ".txt"], None),
+        ("x", [], None),
+    ],
+)
+def test_the_nearest_name_is_found(name, known, near):
+    """Nearness is that of the letters, whatever their case; a name that is far from all has none."""
+    assert nearest(name, known) == near
+
+
+def test_a_list_keeps_its_order():
+    """The names are listed as they are given, after the fault and what is nearest."""
+    message = one_of("no split 'valid'", "valid", ["train", "validation", "test"], "There are")
+    assert message == "no split 'valid'; did you mean 'validation'? There are train, validation, test"
 
 
 def test_a_known_name_is_looked_up():

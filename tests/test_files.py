@@ -1,6 +1,8 @@
 """crt.files: a file is there whole or not at all, and what a killed writer left does not stay."""
 
 import os
+import platform
+import re
 import signal
 import subprocess
 import sys
@@ -9,12 +11,14 @@ import pytest
 from conftest import ROOT
 
 from crt.errors import CrtError
-from crt.files import LOCK, remove_leftovers, replacing, write_files
+from crt.files import no_such, remove_leftovers, replacing, write_files
+
+HOST = re.sub(r"\W", "-", platform.node())
 
 
 def names(folder):
-    """Return the names of the files of a folder, beside that of its lock."""
-    return sorted(path.name for path in folder.iterdir() if path.name != LOCK)
+    """Return the names of the files of a folder."""
+    return sorted(path.name for path in folder.iterdir())
 
 
 def test_files_are_replaced_together(tmp_path, monkeypatch):
@@ -60,7 +64,30 @@ def test_leftovers_of_a_killed_writer_are_deleted(tmp_path):
     with replacing(tmp_path / "b") as (file,):
         file.write(b"whole")
         remove_leftovers(tmp_path)
-        assert names(tmp_path) == [f".b.{os.getpid()}.partial", "mine.1.partial"]
+        assert names(tmp_path) == [f".b.{HOST}.{os.getpid()}.partial", "mine.1.partial"]
     assert names(tmp_path) == ["b", "mine.1.partial"]
     assert left.startswith(".a.")
     remove_leftovers(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("reviwes.csv", "file", "no such file; did you mean {}/reviews.csv?"),
+        ("Reviews.CSV", "file", "no such file; did you mean {}/reviews.csv?"),
+        ("review", "folder", "no such folder; did you mean {}/reviews?"),
+        ("reviws", "file or folder", "no such file or folder; did you mean {}/reviews?"),
+        ("reviews.tsv", "file", "no such file; did you mean {}/reviews.csv?"),
+        ("x.csv", "file", "no such file"),
+        ("reviews", "file", "no such file; it is a folder"),
+        ("reviews.csv", "folder", "no such folder; did you mean {}/reviews?"),
+        ("no/reviews.csv", "file", "no such file"),
+        ("x" * 300, "file", "no such file"),
+        ("a\0/b", "folder", "no such folder"),
+    ],
+)
+def test_a_missing_path_is_answered_with_the_nearest(tmp_path, name, kind, message):
+    """The nearest name in the same folder is shown as a path that can be given, if what stands there is of that kind."""
+    (tmp_path / "reviews.csv").touch()
+    (tmp_path / "reviews").mkdir()
+    assert no_such(tmp_path / name, kind) == f"{tmp_path / name}: {message.format(tmp_path)}"

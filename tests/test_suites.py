@@ -94,18 +94,21 @@ def test_templates(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"type": "XYZ"}, "type 'XYZ' is none of MFT, INV, DIR"),
-        ({"expected": "neutral"}, "expected 'neutral' is none of the labels negative, positive"),
+        ({"type": "XYZ"}, "unknown type 'XYZ'. Known: DIR, INV, MFT"),
+        ({"expected": "neutral"}, "expected 'neutral' is no label\\. The labels are negative, positive"),
         ({"expected": ""}, "an MFT case needs `expected`"),
         ({"type": "INV"}, "a INV case needs `changed` or a template"),
-        ({"type": "DIR", "changed": ["好"]}, "must '' is none of not_rise, not_fall"),
-        ({"type": "DIR", "changed": ["好"], "must": "not_rise", "target": "x"}, "target 'x' is none of the labels"),
+        ({"type": "DIR", "changed": ["好"]}, "must is ''. It is one of not_rise, not_fall"),
+        (
+            {"type": "DIR", "changed": ["好"], "must": "not_rise", "target": "x"},
+            "target 'x' is no label. The labels are negative",
+        ),
         ({"text": "{x}"}, "there is no list 'x'"),
         ({"text": ["好", "坏"]}, "has texts of 2 fields, the task has 1"),
         ({"text": 3}, "3 is no text, nor a list of two"),
         ({"tolerance": float("nan")}, "tolerance nan is not within 0..1"),
         ({"tolerance": "x"}, "tolerance 'x' is no number"),
-        ({"resaon": "r"}, "unknown key 'resaon'"),
+        ({"resaon": "r"}, "unknown key 'resaon'; did you mean 'reason'"),
         ({"reason": ""}, "needs id, type, capability and reason"),
     ],
 )
@@ -142,7 +145,9 @@ def test_bad_suites(tmp_path):
     (tmp_path / "other.json").write_text("[1]", encoding="utf-8")
     with pytest.raises(DataError, match="needs `schema`: 1"):
         load_suite(tmp_path / "other.json", BINARY, 1)
-    with pytest.raises(DataError, match=r"no behaviour suite comes with crt for 'mine' \(there are chnsenticorp"):
+    with pytest.raises(
+        DataError, match=r"no behaviour suite comes with crt for 'mine'\. There are chnsenticorp.*; give suite=FILE"
+    ):
         suite_path("mine")
 
 
@@ -157,7 +162,7 @@ ROWS = "id,type,original,changed,before_p,after_p,expected,must\n"
         ("a,MFT,好,,x,,positive,\n", "line 2: before_p 'x' is no number"),
         ("a,MFT,好,,0.5,,positive,\nb,MFT,好,,,,positive,\n", "case 'b': has no score, others have one"),
         ("a,INV,好,很好,0.5,,,\n", "case 'a': needs 2 scores: before_p and after_p"),
-        ("a,,好,很好,0.5,,,\n", "case 'a': type '' is none of MFT"),
+        ("a,,好,很好,0.5,,,\n", "case 'a': unknown type ''. Known: DIR, INV, MFT"),
         ("a,MFT,,,,,positive,\n", "line 2: needs the columns id, type and original"),
     ],
 )

@@ -1,6 +1,7 @@
 """crt.tasks: published files, the hub and the user's own files give the same, complete, rightly labelled examples."""
 
 import csv
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -449,11 +450,111 @@ def test_own_rows_without_a_label_are_dropped_and_counted(suffix, missing, label
     assert split.unlabelled == 1
 
 
+def own(folder, labels, name="mine.csv"):
+    """Write an own file with these labels and return its path."""
+    return write_own(folder / name, [{"text": f"好{row}", "label": label} for row, label in enumerate(labels)])
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_minus_one_is_a_class_of_own_data(suffix, tmp_path):
-    """-1 and "-", which stand for no label in the published sets, are labels like others in the user's own files."""
-    split = load(write_own(tmp_path / f"mine{suffix}", [{"text": "好", "label": label} for label in (-1, 0, 1)]), "all")
-    assert ([example.label for example in split.examples], split.unlabelled) == ([0, 1, 2], 0)
+def test_blanks_make_no_class(suffix, tmp_path):
+    """Blanks of any width around a label, and a byte-order mark, are no part of it."""
+    path = own(tmp_path, ["0", "1 ", "\u30000\u3000", "\ufeff1", "\u200b0\xa0"], f"mine{suffix}")
+    assert labels_of(find_task(str(path)), Source()) == ("0", "1")
+    assert [example.label for example in load(path, "all").examples] == [0, 1, 0, 1, 0]
+
+
+def test_classes_are_told_with_their_counts(tmp_path, caplog):
+    """Labels that are collected are shown with the number of their rows, the first twenty of them."""
+    with caplog.at_level("INFO", "crt"):
+        labels_of(find_task(str(own(tmp_path, ["1", "0 ", "1", "-", ""]))), Source())
+        labels_of(find_task(str(own(tmp_path, list(range(30)), "many.csv"))), Source())
+    many = ", ".join(f"{number} (1)" for number in range(20))
+    assert caplog.messages == ["mine: 2 classes: 0 (1), 1 (2)", f"many: 30 classes: {many}, …"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_dash_is_no_label_of_own_data(suffix, tmp_path, caplog):
+    """Label "-" marks rows without a majority, as in the published pairs; how many they are is told."""
+    path = own(tmp_path, ["neutral", "-", "entailment", " - "], f"mine{suffix}")
+    with caplog.at_level("INFO", "crt"):
+        split = load(path, "all")
+    assert ([example.label for example in split.examples], split.unlabelled) == ([1, 0], 2)
+    assert "mine: 2 rows of 'all' have no label and are left out" in caplog.messages
+
+
+def test_a_dash_is_a_label_beside_a_plus(tmp_path):
+    """Plus and minus are a pair; and what a model calls a label is one."""
+    path = own(tmp_path, ["+", "-", "+"])
+    assert values(load(path, "all")) == [(("好0",), 0), (("好1",), 1), (("好2",), 0)]
+    task = replace(find_task(str(own(tmp_path, ["a", "-"]))), labels=("-", "a"))
+    assert [example.label for example in load_split(task, "all", Source()).examples] == [1, 0]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("labels", [(0, -1, 1), (-1, 14, 3, -1)])
+def test_minus_one_is_asked_about(suffix, labels, tmp_path):
+    """Beside labels from 0 on, -1 may be a class or the mark of no label: it is neither dropped nor made a class."""
+    path = own(tmp_path, labels, f"mine{suffix}")
+    rest = ", ".join(str(label) for label in sorted(set(labels)) if label >= 0)
+    with pytest.raises(DataError) as caught:
+        load(path, "all")
+    place = f", {'row' if suffix == '.parquet' else 'line'} "
+    assert str(caught.value).startswith(f"{path}{place}")
+    count = "2 rows" if labels.count(-1) == 2 else "1 row"
+    assert f"label '-1' ({count}) beside {rest} may be a class" in str(caught.value)
+    assert "write its name in place of -1, else leave the label empty or remove the rows" in str(caught.value)
+
+
+@pytest.mark.parametrize("labels", [("-1", "1"), ("-1", "-2", "0"), ("-1", "a", "b")])
+def test_minus_one_may_be_a_class(labels, tmp_path):
+    """Where only two labels are left, or they are no numbers from 0 on, -1 is a label like others."""
+    assert "-1" in labels_of(find_task(str(own(tmp_path, labels))), Source())
+
+
+def test_minus_one_of_no_class_is_answered_with_what_to_do(tmp_path):
+    """In a file for evaluation it is none of the labels, and the message says how a row without a label is marked."""
+    task = replace(find_task(str(own(tmp_path, ["0", "-1"]))), labels=("0", "1"))
+    with pytest.raises(DataError, match=r"line 3: label '-1' is none of the 2 labels of mine \(0, 1\); leave it empty"):
+        load_split(task, "all", Source())
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["Positive", "negative", "positive", "positive"],
+         "line 4: label 'positive' (2 rows) is 'Positive' (1 row, first in {path}, line 2) in another spelling"),
+        (["1", "0", "1.0"], "line 4: label '1.0' (1 row) is '1' (1 row, first in {path}, line 2) in another spelling"),
+        (["１", "0", "1"], "line 2: label '１' (1 row) is '1' (1 row, first in {path}, line 4) in another spelling"),
+        (["so so", "so  so"], "line 2: label 'so so' (1 row) is 'so  so' (1 row, first in {path}, line 3) in another"),
+    ],
+)  # fmt: skip
+def test_two_spellings_of_a_label_are_asked_about(labels, message, tmp_path):
+    """Labels that differ in case, width, inner blanks or decimals are named, with how often each stands there."""
+    path = own(tmp_path, labels)
+    with pytest.raises(DataError) as caught:
+        labels_of(find_task(str(path)), Source())
+    assert message.format(path=path) in str(caught.value)
+    assert "write both in one way, or rename one of them" in str(caught.value)
+
+
+def test_another_spelling_of_a_known_label_is_read_and_told(tmp_path, caplog):
+    """Where the labels are known, from training or from a model, one that differs in its spelling alone is that label."""
+    write(tmp_path, {"train.csv": "label,text\nPositive,一\nnegative,二\n", "test.csv": "label,text\npositive,三\n"})
+    with caplog.at_level("INFO", "crt"):
+        assert values(load(tmp_path, "test")) == [(("三",), 0)]
+    assert f"{tmp_path.name}: label 'positive' of 'test' is read as 'Positive'" in caplog.messages
+    task = replace(find_task(str(own(tmp_path, ["ENTAILMENT", "Neutral"]))), labels=tuple(NLI))
+    assert [example.label for example in load_split(task, "all", Source()).examples] == [1, 0]
+    task = replace(find_task(str(own(tmp_path, ["A", "a", "Ａ"]))), labels=("a", "A"))
+    with pytest.raises(DataError, match=r"line 4: label 'Ａ' is none of the 2 labels of mine \(a, A\)$"):
+        load_split(task, "all", Source())
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_list_is_no_label(suffix, tmp_path):
+    """A label that is a list of labels is refused where it stands."""
+    with pytest.raises(DataError, match=r"column 'label' holds .*0.*, which is no label"):
+        load(own(tmp_path, [[0], [1]], f"mine{suffix}"), "all")
 
 
 @pytest.mark.parametrize(
@@ -540,7 +641,83 @@ def test_a_label_called_none_is_a_label(tmp_path):
     assert ([example.label for example in split.examples], split.unlabelled) == ([0, 1, 2], 0)
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("own/test.csv", "own-test"),
+        ("own/Dev.tsv", "own-Dev"),
+        ("own/data.csv.gz", "own-data"),
+        ("own/reviews.csv", "reviews"),
+        ("own/reviews.jsonl.gz", "reviews"),
+        ("own/test.reviews.csv", "test.reviews"),
+        ("own/tests.csv", "tests"),
+    ],
+)
+def test_a_file_gives_its_name(path, name, tmp_path):
+    """A name that any data could have stands behind that of its folder; other names stay as they are."""
+    write(tmp_path, {path: "label,text\n1,好\n"})
+    assert find_task(str(tmp_path / path)).name == name
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("hotel", "hotel"), ("hotel/data", "hotel-data"), ("hotel/test", "hotel-test")]
+)
+def test_a_folder_gives_its_name(path, name, tmp_path, monkeypatch):
+    """The same holds for a folder, also where it is the working folder."""
+    write(tmp_path, {f"{path}/test.csv": "label,text\n1,好\n"})
+    assert find_task(str(tmp_path / path)).name == name
+    monkeypatch.chdir(tmp_path / path)
+    assert find_task(".").name == name
+
+
+def test_own_data_may_be_given_a_name(tmp_path):
+    """A given name is that of the task and of the ids; it is free of those of known data sets, and is for own data only."""
+    path = own(tmp_path, ["0", "1"], "test.csv")
+    split = load_split(replace(find_task(str(path), name="hotel"), labels=("0", "1")), "all", Source())
+    assert [example.id for example in split.examples] == ["hotel/all/0", "hotel/all/1"]
+    assert find_task("chsenticorp", name="chnsenticorp") is TASKS["chnsenticorp"]
+    with pytest.raises(DataError, match="name=hotel is for your own data; tnews keeps its name"):
+        find_task("tnews", name="hotel")
+    for name in ("a/b", " "):
+        with pytest.raises(DataError, match=f"name='{name}' can be no name of a data set"):
+            find_task(str(path), name=name)
+    with pytest.raises(DataError, match="'tnews' is the name of a known data set; give your own data another one with"):
+        find_task(str(path), name="tnews")
+
+
+def test_packed_splits_and_workbooks_are_found(tmp_path):
+    """A folder may hold its splits in any format; the same split in two is refused."""
+    write(tmp_path, {"test.csv": "label,text\na,四\n"})
+    (tmp_path / "train.csv.gz").write_bytes(gzip.compress(FOLDER["train.csv"].encode("gb18030")))
+    pd.DataFrame({"label": ["b"], "text": ["五"]}).to_excel(tmp_path / "dev.xlsx", index=False)
+    splits = {split: values(load(tmp_path, split)) for split in ("train", "validation", "test")}
+    assert splits == {
+        "train": [(("一",), 1), (("二",), 0), (("三",), 2)],
+        "validation": [(("五",), 1)],
+        "test": [(("四",), 0)],
+    }
+    write(tmp_path, {"train.csv": FOLDER["train.csv"]})
+    with pytest.raises(DataError, match=r"train\.csv and train\.csv\.gz are both the 'train' split"):
+        find_task(str(tmp_path))
+
+
 # Faults
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"text": "label"}, "text_column and label_column both name 'label'"),
+        ({"text_pair": "label"}, "text_pair_column and label_column both name 'label'"),
+        ({"text_pair": "text"}, "text_column and text_pair_column both name 'text'"),
+        ({"label": "text"}, "text_column and label_column both name 'text'"),
+    ],
+)
+def test_a_column_is_one_thing(columns, message, tmp_path):
+    """The label is never part of the input, and a text is no pair with itself."""
+    path = own(tmp_path, ["0", "1"])
+    with pytest.raises(DataError, match=f"mine.csv: {message}; name the column of each"):
+        find_task(str(path), **columns)
 
 
 @pytest.mark.parametrize(
@@ -548,12 +725,13 @@ def test_a_label_called_none_is_a_label(tmp_path):
     [
         ("mine.csv", {}, "label,text\n1,好\n", "column 'label' holds ['1']; two labels are needed"),
         ("mine.csv", {}, "label,text\n,好\n", "column 'label' holds []; two labels are needed"),
-        ("mine.csv", {}, "标签,text\n1,好\n", "mine.csv, line 2: no column 'label' for mine; the file has 标签, text"),
-        ("mine.csv", {"label": "y"}, "label,text\n1,好\n", "mine.csv, line 2: no column 'y' for mine; the file has label, text"),
-        ("mine.csv", {"text": "x"}, "label,text\n1,好\n0,差\n", "mine.csv, line 2: no column 'x' for mine; the file has label, text"),
-        ("mine.csv", {"text_pair": "z"}, "label,text\n1,好\n0,差\n", "mine.csv, line 2: no column 'z' for mine; the file has label, text"),
+        ("mine.csv", {}, "标签,text\n1,好\n", "mine.csv, line 2: no column 'label' for mine. The file has 标签, text; name the right one with label_column="),
+        ("mine.csv", {"label": "y"}, "label,text\n1,好\n", "mine.csv, line 2: no column 'y' for mine. The file has label, text; name the right one with label_column="),
+        ("mine.csv", {"text": "x"}, "label,text\n1,好\n0,差\n", "mine.csv, line 2: no column 'x' for mine. The file has label, text; name the right one with text_column="),
+        ("mine.csv", {"text": "Text"}, "label,text\n1,好\n0,差\n", "mine.csv, line 2: no column 'Text' for mine; did you mean 'text'? The file has label, text; name the right one with text_column="),
+        ("mine.csv", {"text_pair": "z"}, "label,text\n1,好\n0,差\n", "mine.csv, line 2: no column 'z' for mine. The file has label, text; name the right one with text_pair_column="),
         ("mine.csv", {}, "label,text\n1,好\n0,差,坏\n", "mine.csv, line 3: 3 columns, the header has 2 (label, text)"),
-        ("mine.jsonl", {}, '{"label": 1, "text": "好"}\n{"label": 0}', "mine.jsonl, line 2: no column 'text' for mine; the file has label"),
+        ("mine.jsonl", {}, '{"label": 1, "text": "好"}\n{"label": 0}', "mine.jsonl, line 2: no column 'text' for mine. The file has label; name the right one with text_column="),
         ("mine.jsonl", {}, '{"label": 1, "text": "好"}\n{"label": 0, "text": 5}', "mine.jsonl, line 2: column 'text' holds 5, which is no text"),
         ("mine.jsonl", {}, '{"label": 1, "text": "好"}\n{"label": 0, "text": null}', "mine.jsonl, line 2: column 'text' holds None, which is no text"),
     ],
@@ -596,7 +774,15 @@ def test_a_repeated_id_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "split", "message"),
     [
-        ("chnsenticorp", "dev", r"chnsenticorp has no split 'dev'; it has train, validation, test"),
+        (
+            "chnsenticorp",
+            "dev",
+            r"chnsenticorp has no split 'dev'; did you mean 'validation'\? It has train, validation, test, selection",
+        ),
+        ("chnsenticorp", "Valid", r"no split 'Valid'; did you mean 'validation'\?"),
+        ("chnsenticorp", "tset", r"no split 'tset'; did you mean 'test'\?"),
+        ("tnews", "training", r"no split 'training'; did you mean 'train'\?"),
+        ("chinese_hans", "test", r"no split 'test'\. It has validation$"),
         ("tnews", "train", r"tnews/train\.json: no such file; data_dir must be the folder that holds chnsenticorp/"),
     ],
 )
@@ -608,7 +794,12 @@ def test_a_missing_split_is_refused(name, split, message, tmp_path):
 
 def test_a_folder_without_a_split_is_refused(tmp_path):
     """An empty folder is answered with the names that are looked for."""
-    with pytest.raises(DataError, match=r"holds no train, validation \(or dev\) or test file \(\.csv, "):
+    with pytest.raises(
+        DataError, match=r"holds no train, validation \(or dev\) or test file \(\.csv, .*; it holds nothing$"
+    ):
+        find_task(str(tmp_path))
+    write(tmp_path, {"Train.csv": "", "reviews.csv": ""})
+    with pytest.raises(DataError, match=r"; it holds Train\.csv, reviews\.csv$"):
         find_task(str(tmp_path))
 
 
@@ -618,10 +809,17 @@ def test_a_folder_without_a_split_is_refused(tmp_path):
         ("tnew", "did you mean 'tnews'?"),
         ("no/such.csv", "or the path of your own file or folder"),
         ("x" * 300, "or the path of your"),
+        ("reviwes.csv", "reviwes.csv: no such file or folder; did you mean reviews.csv?"),
+        ("reviwes", "reviwes: no such file or folder; did you mean reviews?"),
+        ("own/tset.csv", "own/tset.csv: no such file or folder; did you mean own/test.csv?"),
+        ("own/ocnli.csv", "or the path of your own file or folder"),
+        ("ocnil", "did you mean 'ocnli'?"),
     ],
 )
-def test_an_unknown_name_is_refused(name, hint):
-    """Neither a known name nor a path: the nearest name and the other way are shown."""
+def test_an_unknown_name_is_refused(name, hint, tmp_path, monkeypatch):
+    """Neither a known name nor a path: the nearest name or path, and the other way, are shown."""
+    write(tmp_path, {"reviews.csv": "", "reviews/train.csv": "", "own/test.csv": "", "ocnil.d/train.csv": ""})
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UnknownName) as caught:
         find_task(name)
     assert hint in str(caught.value)

@@ -1,6 +1,7 @@
 """The way in and out of every command: errors become exits, the hub is looked for once, and a run is opened and closed."""
 
 import functools
+import io
 import logging
 import os
 import shlex
@@ -8,7 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -35,12 +36,14 @@ def door(command: Command) -> Command:
 
     @functools.wraps(command)
     def guarded(**values: Any) -> None:
+        _write_any_text()
         logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
         main = os.environ.get("RANK", "0") == "0"
         logging.getLogger("crt").setLevel(logging.INFO if main else logging.ERROR)
         _quieten()
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         try:
+            _check_encoding()
             command(**values)
         except Exception as error:
             if not isinstance(error, CrtError) and not is_full(error):
@@ -51,6 +54,41 @@ def door(command: Command) -> Command:
             sys.exit(1)
 
     return guarded
+
+
+def _write_any_text() -> None:
+    """Have stdout and stderr write Chinese where their encoding has none, and never fail on a character or replace it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if _has_chinese(stream.encoding) else "utf-8", errors="backslashreplace")
+
+
+def _check_encoding() -> None:
+    """Refuse arguments, and a working folder, whose bytes were read in another encoding than theirs.
+
+    Raises:
+        CrtError: there is one; the message says what to do.
+    """
+    encoding = sys.getfilesystemencoding()
+    known = _has_chinese(encoding)
+    texts = sys.argv[1:]
+    with suppress(OSError):  # the folder is gone
+        texts.append(str(Path.cwd()))
+    for text in texts:
+        if not text.isascii() and (not known or any("\ud800" <= letter <= "\udfff" for letter in text)):
+            written = os.fsencode(text).decode("utf-8", "replace")
+            advice = "write it in UTF-8" if known else "set PYTHONUTF8=1"
+            raise CrtError(
+                f"'{written}' cannot be read in this shell's encoding, {encoding}; {advice}, and start again"
+            )
+
+
+def _has_chinese(encoding: str) -> bool:
+    try:
+        "中".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def _quieten() -> None:

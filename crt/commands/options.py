@@ -10,7 +10,7 @@ import click
 
 from crt.catalogue import Task
 from crt.errors import CrtError, DataError
-from crt.files import is_folder
+from crt.files import is_folder, no_such
 from crt.grid import Columns, Shard
 from crt.models import PredictOptions
 from crt.perturbations import REFERENCE_PERTURBATIONS
@@ -158,6 +158,7 @@ DATA = options(
         "data_dir", TEXT, "", "Folder that holds chnsenticorp/, ocnli/, tnews/; default $CRT_DATA_DIR, else the hub."
     ),
     option("revision", TEXT, "", "Revision of the hub data set."),
+    option("name", TEXT, "", "What the tables call your own data; default: the name of the file or folder."),
     option("text_column", str, "text", "Column of the text in your own file."),
     option("text_pair_column", TEXT, "", "Column of the second text, for pairs."),
     option("label_column", str, "label", "Column of the label."),
@@ -203,7 +204,8 @@ OUTPUT = options(
 
 def find(o: dict[str, Any]) -> Task:
     """Return the data set that is asked for."""
-    return find_task(o["dataset"], text=o["text_column"], text_pair=o["text_pair_column"], label=o["label_column"])
+    columns = {"text": o["text_column"], "text_pair": o["text_pair_column"], "label": o["label_column"]}
+    return find_task(o["dataset"], name=o["name"], **columns)
 
 
 def in_scope(o: dict[str, Any]) -> dict[str, Any]:
@@ -213,6 +215,7 @@ def in_scope(o: dict[str, Any]) -> dict[str, Any]:
         "split": o["split"],
         "tables": {name: Path(file) for name, file in o["table"].items()},
         "columns": Columns(o["text_column"], o["text_pair_column"], o["label_column"]),
+        "name": o["name"],
     }
     names = {"max_samples": "limit", "fields": "fields", "exclude_seen": "exclude_seen", "shard": "shard"}
     return fields | {field: o[name] for name, field in names.items() if name in o}
@@ -222,7 +225,7 @@ def source(o: dict[str, Any]) -> Source:
     """Return where the published data sets are read from: the option, else $CRT_DATA_DIR, else the hub."""
     folder = o["data_dir"] or os.environ.get("CRT_DATA_DIR") or None
     if folder and not is_folder(folder):
-        raise DataError(f"data_dir {folder}: no such folder")
+        raise DataError(f"data_dir {no_such(folder, 'folder')}")
     return Source(Path(folder) if folder else None, o["revision"])
 
 

@@ -51,18 +51,15 @@ def main(texts: tuple[str, ...], **o: Any) -> None:
 
 
 def _texts(arguments: tuple[str, ...], text: str | None, file: str | None) -> Iterator[str]:
-    from crt.errors import DataError
+    from crt.decoding import decoded, read_text
 
     yield from arguments
     if text:
         yield text
     if file:
-        try:
-            yield from Path(file).read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{file}: cannot be read as UTF-8 text ({error})") from error
+        yield from read_text(Path(file)).splitlines()
     if not (arguments or text or file or sys.stdin.isatty()):
-        yield from sys.stdin.read().splitlines()
+        yield from decoded(sys.stdin.buffer.read(), "standard input").splitlines()
 
 
 def _listing(loaded: list[Any]) -> str:

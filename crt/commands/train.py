@@ -26,7 +26,7 @@ RECIPE = (
     "max_grad_norm", "seed", "selection_metric", "augment", "augment_prob", "augment_share",
 )  # fmt: skip
 """The options that a training is described by."""
-DATA_OPTIONS = ("dataset", "data_dir", "text_column", "text_pair_column", "label_column")
+DATA_OPTIONS = ("dataset", "name", "data_dir", "text_column", "text_pair_column", "label_column")
 """Those that evaluate takes too."""
 DEFAULT = TrainOptions()
 

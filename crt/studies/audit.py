@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crt.errors import DataError
+from crt.errors import DataError, one_of
 from crt.files import write_files
 from crt.grid import format_prob
 from crt.perturbations import Loaded
@@ -175,9 +175,8 @@ def _by_pair(path: Path, columns: Sequence[str]) -> dict[str, Row]:
     for row in read_rows(path):
         lacking = [column for column in columns if column not in row.values]
         if lacking:
-            raise DataError(
-                f"{path}: no column '{lacking[0]}'; expected {', '.join(columns)}, as the command audit wrote them"
-            )
+            fault = one_of(f"{path}: no column '{lacking[0]}'", lacking[0], row.values, "The file has")
+            raise DataError(f"{fault}; expected {', '.join(columns)}, as the command audit wrote them")
         if not any(row.values.values()):
             continue
         pair = str(row.values["pair"]).strip()

@@ -219,8 +219,6 @@ def _groups(
         predictor = load_predictor(model.spec, task, accelerator, options, source)
         task = replace(task, labels=predictor.labels)
         split, seen = load_split(task, scope.split or task.eval_split, source), seen_in[dataset]
-        if split.unlabelled:
-            log.info("%s: %d rows without a label are left out", task.name, split.unlabelled)
         split = (_unseen(split, seen) if scope.exclude_seen else split).limited(scope.limit)
         group = Group(task, split, split.digest(), seen, predictor, model, dataset)
         leaked = group.leaked

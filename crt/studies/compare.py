@@ -36,6 +36,9 @@ TESTED = ("perturbed_acc", "acc_drop")
 """Those that the tests of clean against perturbed answers speak of."""
 
 
+_RENAME = "if these are two data sets, measure one of them under another name with name="
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """What `compare` wrote."""
@@ -75,7 +78,7 @@ def select(
         raise TrackingError(
             f"there is no finished cell to compare; run: {next_command('evaluate', {'dataset': 'tnews'})}"
         )
-    cells = latest(_of_training(cells))
+    cells = _latest(_of_training(cells))
     faults = [
         fault
         for fact in agreeing()
@@ -123,6 +126,26 @@ def _of_training(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[~stray]
 
 
+def _latest(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the last cell of each measurement, and say so where those before it were measured on other texts."""
+    kept = latest(cells)
+    if "data_digest" not in cells:
+        return kept
+    for dataset, rows in cells.groupby("dataset"):
+        gone = rows[~rows["data_digest"].isin(kept.loc[kept["dataset"] == dataset, "data_digest"])]
+        if len(gone):
+            names = ", ".join([str(dataset), *_sources(gone)])
+            log.info("%s: older cells (%d) on other texts are left out; %s", names, len(gone), _RENAME)
+    return kept
+
+
+def _sources(rows: pd.DataFrame) -> list[str]:
+    """Return the files or folders of own data that cells were measured on."""
+    if "data_source" not in rows:
+        return []
+    return sorted(set(rows.loc[rows["data_source"] != rows["dataset"], "data_source"].dropna()))
+
+
 def _disagreements(cells: pd.DataFrame, param: str, within: tuple[str, ...]) -> list[str]:
     faults = []
     groups = cells.groupby(list(within), sort=True, dropna=False) if within else [((), cells)]
@@ -133,10 +156,15 @@ def _disagreements(cells: pd.DataFrame, param: str, within: tuple[str, ...]) -> 
         place = " ".join(str(part) for part in key if part == part)  # noqa: PLR0124  NaN: no training seed
         newest = values.iloc[-1][param]
         odd = values[values[param] != newest]
+        found = [(str(value), rows) for value, rows in values.groupby(param, sort=False)]
+        sources = [_sources(rows) if param == "data_digest" else [] for _, rows in found]
         seen = "; ".join(
-            f"{value} ({', '.join(sorted(set(rows['model'])))}, {int(rows['num_examples'].max())} examples)"
-            for value, rows in values.groupby(param, sort=False)
+            f"{value} ({', '.join(sorted(set(rows['model'])))}, {int(rows['num_examples'].max())} examples"
+            f"{''.join(f', {file}' for file in files)})"
+            for (value, rows), files in zip(found, sources, strict=True)
         )
+        if any(files != sources[0] for files in sources):
+            seen += f"; {_RENAME}"
         redo = list(dict.fromkeys(_redo(row, values.iloc[-1]) for _, row in odd.iterrows()))
         more = f" and {len(redo) - 3} more" if len(redo) > 3 else ""
         faults.append(

@@ -28,6 +28,10 @@ STATES = Path(".crt", "training")
 """Where a training keeps its state, beside `outputs` and the store: in the folder that the command is run in."""
 
 
+FEW = 50
+"""Examples to choose the best epoch on: with fewer, one of them is worth more than epochs differ."""
+
+
 def run(
     task: Task,
     source: Source,
@@ -58,8 +62,7 @@ def run(
         "%s: training on %d examples of '%s'; the best epoch is chosen on %d (%s)", task.name,
         len(train_split.examples), train_split.name, len(selection.examples), selection.name,
     )  # fmt: skip
-    if train_split.unlabelled:
-        log.info("%s: %d rows without a label are left out", task.name, train_split.unlabelled)
+    _warn_of_few(task, selection)
     if options.model.startswith("models:/"):
         chosen = share(accelerator, lambda: _registered(options.model))
         options = replace(options, model=at_hand(chosen).spec)
@@ -83,6 +86,19 @@ def run(
             elif tracker is not None:
                 _log(record, tracker)
     return reference
+
+
+def _warn_of_few(task: Task, selection: Split) -> None:
+    """Say so where the best epoch is chosen by chance, or without looking at a label."""
+    count, found = len(selection.examples), {example.label for example in selection.examples}
+    if count < FEW:
+        log.warning(
+            "%s: only %d examples choose the best epoch; with fewer than %d chance does: give more texts, best in a file "
+            "of their own, named validation", task.name, count, FEW,
+        )  # fmt: skip
+    missing = [label for number, label in enumerate(task.labels) if number not in found]
+    if missing:
+        log.warning("%s: no example that chooses the best epoch is %s", task.name, ", ".join(missing[:20]))
 
 
 def _registered(spec: str) -> ResolvedModel:

@@ -1,5 +1,7 @@
 """The training loop."""
 
+import platform
+import re
 from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import pairwise
@@ -22,6 +24,7 @@ from crt.models.training import Checkpoint, EpochRecord, StepRecord, _new_model,
 from crt.tasks import Source, load_training
 
 TASK = TASKS["chnsenticorp"]
+HOST = re.sub(r"\W", "-", platform.node())
 
 
 @pytest.fixture
@@ -195,7 +198,7 @@ def test_what_a_killed_training_left_half_written_is_deleted(splits, tmp_path, a
     """The next training in the folder, of whatever settings, deletes it, and keeps whole states of others."""
     states = tmp_path / "states"
     states.mkdir()
-    (states / ".0123456789abcdef.pt.1.partial").write_bytes(b"half")
+    (states / f".0123456789abcdef.pt.{HOST}.1.partial").write_bytes(b"half")
     (states / "0123456789abcdef.pt").write_bytes(b"whole")
     next(train(TASK, *splits, accelerator, recipe(), tmp_path, states=states))
     assert [path.name for path in states.iterdir()] == ["0123456789abcdef.pt"]
@@ -240,7 +243,7 @@ def test_a_full_disk_does_not_stop_a_training(splits, tmp_path, accelerator, cap
 
 def test_nothing_is_left_of_a_state(tmp_path, accelerator):
     """Removing a state takes along what killed processes had half written, and leaves the states of other trainings alone."""
-    for name in ("ours.pt", ".ours.pt.7.partial", "other.pt"):
+    for name in ("ours.pt", f".ours.pt.{HOST}.7.partial", "other.pt"):
         (tmp_path / name).touch()
     StateFile(tmp_path, "ours", accelerator).remove()
     assert [file.name for file in tmp_path.iterdir()] == ["other.pt"]

@@ -283,7 +283,9 @@ def test_the_key_is_no_sheet(scored, tmp_path):
     """A file of other columns is refused, and so is a sheet that is given for two readers."""
     scored(FIRST)
     key, sheet = tmp_path / "key.csv", tmp_path / "1.csv"
-    with pytest.raises(DataError, match=r"key\.csv: no column 'original'; expected pair, original, perturbed, "):
+    with pytest.raises(
+        DataError, match=r"key\.csv: no column 'original'\. The file has .*; expected pair, original, perturbed, "
+    ):
         audit.score(key, [key])
     with pytest.raises(DataError, match=r"1\.csv: is listed twice; give one sheet for each reader"):
         audit.score(key, [sheet, sheet])

@@ -310,7 +310,7 @@ def test_a_fault_of_the_second_data_set_comes_first(measure, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "test.csv").write_text("text,label\n好,a\n差,b\n")
-    with pytest.raises(DataError, match="mine has no split 'validation'; it has test"):
+    with pytest.raises(DataError, match=r"mine has no split 'validation'\. It has test"):
         measure(datasets=("sample", str(folder)), split="validation")
     assert count_cells() == 0
 

@@ -183,6 +183,34 @@ def test_the_command_has_the_settings_of_the_newest_cell():
     )
 
 
+def test_two_data_sets_of_one_name_are_named_by_their_files():
+    """Where two files have one name both are shown, with the way to tell them apart."""
+    cells = frame(
+        {"dataset": "reviews", "data_source": "a/reviews.csv", "data_digest": "e" * 16, "prob": 0.3},
+        {"dataset": "reviews", "data_source": "b/reviews.csv"},
+    )
+    with pytest.raises(TrackingError) as caught:
+        select(cells)
+    assert (
+        f"data_digest of reviews differs: {'e' * 16} (bert, 200 examples, a/reviews.csv); "
+        f"{'d' * 16} (bert, 200 examples, b/reviews.csv); if these are two data sets, measure one of them under another "
+        "name with name=; to measure the older ones like the newest: "
+    ) in str(caught.value)
+
+
+def test_cells_that_give_way_to_another_data_set_are_told(caplog):
+    """A newer cell of the same name on other texts takes the place of an older one, and that is said."""
+    older = {"dataset": "reviews", "data_source": "a/reviews.csv", "data_digest": "e" * 16}
+    with caplog.at_level("INFO", "crt"):
+        assert keys(select(frame(older, {"dataset": "reviews", "data_source": "b/reviews.csv"}))) == ["1"]
+        select(frame({}, {}))
+    (told,) = caplog.messages
+    assert told == (
+        "reviews, a/reviews.csv: older cells (1) on other texts are left out; if these are two data sets, measure one of them "
+        "under another name with name="
+    )
+
+
 def test_cells_of_two_versions_of_a_model_are_not_joined():
     """A clean cell of one checkpoint and a perturbed one of another, under one name and seed, are refused."""
     with pytest.raises(TrackingError, match="predictor of tnews bert 42 differs: p1"):

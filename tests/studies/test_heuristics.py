@@ -48,7 +48,9 @@ def test_collapse():
         "entailment",
         *["non-entailment"] * 3,
     ]
-    with pytest.raises(DataError, match=r"label 'LABEL_1' is none of entailment"):
+    with pytest.raises(
+        DataError, match=r"unknown label 'LABEL_1'\. Known: contradiction, entailment, neutral, non-entailment"
+    ):
         collapse("LABEL_1")
 
 
@@ -124,7 +126,7 @@ def test_chinese_hans_is_read_whole():
         (["ex0,entailment", "ex1,entailment"], "1 of 3 pairs have no prediction, the first is ex2"),
         (["ex0,entailment", "ex0,neutral", "ex1,neutral", "ex2,neutral"], "line 3: pairID 'ex0' stands there twice"),
         (["ex0,entailment", "ex9,neutral"], "line 3: pairID 'ex9' is no pair of this set"),
-        (["ex0,maybe"], "line 2: label 'maybe' is none of entailment"),
+        (["ex0,maybe"], "line 2: unknown label 'maybe'. Known: contradiction, entailment, neutral, non-entailment"),
         (["ex0,entailment,0.9"], "line 2: 3 columns, the header has 2"),
     ],
 )
@@ -132,6 +134,13 @@ def test_bad_prediction_files(pairs, tmp_path, lines, message):
     """A prediction that is missing, repeated, unknown or no label is an error that says where."""
     with pytest.raises(DataError, match=message):
         heuristics.score_file(*pairs, predictions(tmp_path, *lines))
+
+
+def test_a_prediction_file_of_other_columns_is_refused(pairs, tmp_path):
+    """The column that is missing is named, and the one that may be meant."""
+    (tmp_path / "p.csv").write_text("pairID,gold label\nex0,entailment\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"p\.csv, line 2: no column 'gold_label'; did you mean 'gold label'\?"):
+        heuristics.score_file(*pairs, tmp_path / "p.csv")
 
 
 def test_the_file_in_any_order(pairs, tmp_path):

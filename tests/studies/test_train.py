@@ -1,5 +1,6 @@
 """Training as an experiment, on a real store with a real registry."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import mlflow
@@ -15,7 +16,7 @@ from crt.models.recipe import TrainOptions
 from crt.records import ResolvedModel
 from crt.studies import train
 from crt.studies.answers import at_hand
-from crt.tasks import Source
+from crt.tasks import Source, load_split
 from crt.tracking.runs import MlflowTracker, open_run
 
 OPTIONS = TrainOptions(
@@ -42,6 +43,23 @@ def curves(run_id):
     client = mlflow.MlflowClient()
     names = set(client.get_run(run_id).data.metrics) - {"train_seconds", "tokens_per_second"}
     return {name: sorted((m.step, m.value) for m in client.get_metric_history(run_id, name)) for name in names}
+
+
+def test_few_selection_examples_are_told(caplog):
+    """That the best epoch is chosen on few examples is a warning, and so is a label that none of them has."""
+    split = load_split(TASKS["chnsenticorp"], "validation", Source(SAMPLES))
+    negative = split.where(lambda example: example.label == 0)
+    for selection in (split.limited(train.FEW - 1), replace(split, examples=split.examples * 9), negative):
+        train._warn_of_few(TASKS["chnsenticorp"], selection)
+    few = (
+        "chnsenticorp: only {} examples choose the best epoch; with fewer than 50 chance does: give more texts, best in a "
+        "file of their own, named validation"
+    )
+    assert caplog.messages == [
+        few.format(len(split.limited(train.FEW - 1).examples)),
+        few.format(len(negative.examples)),
+        "chnsenticorp: no example that chooses the best epoch is positive",
+    ]
 
 
 def test_a_resumed_run_has_the_whole_curve_once(trained):

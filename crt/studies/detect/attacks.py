@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crt import randomness
-from crt.errors import DataError
+from crt.errors import DataError, one_of
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.reading import read_rows
@@ -66,7 +66,8 @@ def from_file(path: Path) -> list[Attacked]:
     for row in read_rows(path):
         missing = [name for name in TCAB_COLUMNS if name not in row.values]
         if missing:
-            raise DataError(f"{row.where}: no column '{missing[0]}'; TCAB's files have {', '.join(TCAB_COLUMNS)}")
+            fault = one_of(f"{row.where}: no column '{missing[0]}'", missing[0], row.values, "The file has")
+            raise DataError(f"{fault}; TCAB's files have {', '.join(TCAB_COLUMNS)}")
         original, perturbed, name, status = (str(row.values[column]) for column in TCAB_COLUMNS)
         if status in ("success", CLEAN):
             found.setdefault((original, CLEAN), Attacked((original,), CLEAN, (original,)))

@@ -47,7 +47,7 @@ def main(**o: Any) -> None:
     task = probing(find(o))
     trap = task.name == "chinese_hans" and not o["predictions"]
     beside = o["ordinary"] or ("ocnli" if trap else "none")
-    ordinary = [] if beside == "none" else [find({**o, "dataset": beside})]
+    ordinary = [] if beside == "none" else [find({**o, "dataset": beside, "name": None})]
     data = source(o)
     reach_hub([task, *ordinary], [o["model"] or ""], data)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from crt.errors import DataError
+from crt.errors import DataError, unknown
 from crt.records import Input
 from crt.scoring.cues import NEGATION, letters, overlap
 
@@ -30,7 +30,7 @@ def collapse(label: str) -> str:
         DataError: it is none of COLLAPSED; it is never taken for non-entailment.
     """
     if label not in COLLAPSED:
-        raise DataError(f"label '{label}' is none of {', '.join(COLLAPSED)}")
+        raise DataError(unknown("label", label, COLLAPSED))
     return COLLAPSED[label]
 
 

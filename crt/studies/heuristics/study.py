@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from crt.catalogue import Task
-from crt.errors import DataError, ModelError
+from crt.errors import DataError, ModelError, one_of, unknown
 from crt.models import PredictOptions, Predictor, kind_of, load_predictor
 from crt.reading import read_rows
 from crt.reporting.spreadsheet import write_sheet
@@ -171,9 +171,13 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[str]:
     """
     wanted, found = set(ids), dict[str, str]()
     for row in read_rows(path, ".csv"):
-        pair, label = (str(row.values.get(name, "")) for name in ("pairID", "gold_label"))  # noqa: PD011  a row of a file
+        values = row.values  # noqa: PD011  a row of a file
+        for name in ("pairID", "gold_label"):
+            if name not in values:
+                raise DataError(one_of(f"{row.where}: no column '{name}'", name, values, "The file has"))
+        pair, label = str(values["pairID"]), str(values["gold_label"])
         if label not in COLLAPSED:
-            raise DataError(f"{row.where}: label '{label}' is none of {', '.join(COLLAPSED)}")
+            raise DataError(f"{row.where}: {unknown('label', label, COLLAPSED)}")
         if pair not in wanted:
             raise DataError(f"{row.where}: pairID '{pair}' is no pair of this set ({ids[0]} … {ids[-1]})")
         if pair in found:

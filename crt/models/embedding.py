@@ -16,22 +16,9 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.models import EMBEDDING, PredictOptions
+from crt.models.checkpoint import check_length, load_model, load_tokenizer, model_name, weights_of
 from crt.models.processes import precision_of
-from crt.models.transformer import (
-    MAX_LENGTH,
-    ROWS,
-    Encoded,
-    autocast,
-    check_length,
-    collate,
-    encode,
-    in_batches,
-    load_model,
-    load_tokenizer,
-    model_name,
-    settings_of,
-    weights_of,
-)
+from crt.models.transformer import MAX_LENGTH, ROWS, Encoded, autocast, collate, encode, in_batches, settings_of
 from crt.records import Input, Prediction
 from crt.tasks import Source, load_training
 

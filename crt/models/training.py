@@ -24,18 +24,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from crt.catalogue import Task
 from crt.errors import ModelError, remedy
 from crt.models import PredictOptions, augmented_name, predict_all
+from crt.models.checkpoint import check_length, load_model, load_tokenizer, model_name
 from crt.models.loop import Loop
 from crt.models.processes import precision_of, share
 from crt.models.resuming import State, StateFile, fingerprint
 from crt.models.tiny import build_tiny
-from crt.models.transformer import (
-    MAX_LENGTH,
-    TransformerClassifier,
-    check_length,
-    load_model,
-    load_tokenizer,
-    model_name,
-)
+from crt.models.transformer import MAX_LENGTH, TransformerClassifier
 from crt.records import RULE, TINY
 from crt.resources import rows_digest
 from crt.scoring.metrics import accuracy, macro_f1

@@ -24,17 +24,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 from crt.catalogue import Task
 from crt.errors import ModelError, without_password
 from crt.models import ZEROSHOT, PredictOptions
+from crt.models.checkpoint import load_model, load_tokenizer, model_name, weights_of
 from crt.models.processes import gather, precision_of, share
-from crt.models.transformer import (
-    MAX_LENGTH,
-    ROWS,
-    autocast,
-    load_model,
-    load_tokenizer,
-    model_name,
-    settings_of,
-    weights_of,
-)
+from crt.models.transformer import MAX_LENGTH, ROWS, autocast, settings_of
 from crt.records import Input, Prediction
 from crt.resources import read_json, resource_dir
 

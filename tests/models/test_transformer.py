@@ -14,7 +14,8 @@ from transformers import AutoModelForSequenceClassification, BertConfig, Deberta
 from crt.catalogue import TASKS
 from crt.errors import ModelError
 from crt.models import PredictOptions, load_predictor, match_labels, predict_all
-from crt.models.transformer import WIDTH, check_length, encode, plan_batches
+from crt.models.checkpoint import WIDTH, check_length
+from crt.models.transformer import encode, plan_batches
 from crt.tasks import Source
 
 OPTIONS = PredictOptions(max_length=64)

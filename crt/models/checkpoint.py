@@ -17,6 +17,12 @@ from crt.records import RULE
 WIDTH = 8
 """Inputs are padded to a multiple of this many tokens."""
 
+_VOCABULARIES = (".model", ".spm", ".tiktoken")
+"""Ends of the names of vocabularies that go by many names."""
+
+_ROUNDED = 1000
+"""A table of embeddings that is rounded up has fewer rows than this without a token."""
+
 _POSITIONS = ("position_embeddings", "embed_positions", "wpe")
 """Ends of the names of tables of positions; a model without one reads texts of any length."""
 
@@ -46,26 +52,112 @@ def load_model(
     return model, sorted(info["missing_keys"])
 
 
-def load_tokenizer(spec: str, max_length: int) -> PreTrainedTokenizerBase:
+def load_tokenizer(spec: str, max_length: int, texts: int = 1) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a checkpoint.
 
+    Args:
+        spec: folder or hub id.
+        max_length: see `check_room`.
+        texts: see `check_room`.
+
     Raises:
-        ModelError: there is none, it is no fast one, or the model cannot read `max_length` tokens.
+        ModelError: there is none, it is no fast one, or `max_length` does not suit it.
     """
+    folder = _parts(spec)[1]
     try:
-        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(_parts(spec)[1], trust_remote_code=False)
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise _load_error(spec, "tokenizer", error) from error
+    if is_folder(folder) and not _holds_vocabulary(Path(folder), tokenizer):
+        raise ModelError(
+            f"{spec}: the folder holds no tokenizer, and without one every text is unknown; put the tokenizer.json or "
+            "vocab.txt there that the model was trained with: tokenizer.save_pretrained(FOLDER)"
+        )
     if not tokenizer.is_fast:
         raise ModelError(f"model {spec} has no fast tokenizer (tokenizer.json); save it again with one")
-    if max_length > tokenizer.model_max_length:
-        raise ModelError(
-            f"max_length {max_length} is more than model {spec} reads; give max_length={tokenizer.model_max_length}"
-        )
+    check_room(spec, tokenizer, max_length, texts)
     tokenizer.backend_tokenizer.no_truncation()  # what the last use left behind is no part of the tokenizer
     tokenizer.backend_tokenizer.no_padding()
     tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
     return tokenizer
+
+
+def _holds_vocabulary(folder: Path, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Return whether a folder holds a vocabulary: where it does not, the library makes one of special tokens only."""
+    names = {"tokenizer.json", "tekken.json", *tokenizer.vocab_files_names.values()}
+    return any(file.name in names or file.suffix in _VOCABULARIES for file in folder.iterdir())
+
+
+def check_room(spec: str, tokenizer: PreTrainedTokenizerBase, max_length: int, texts: int) -> None:
+    """Make sure that an input of `max_length` tokens has room for text, and is no longer than the tokenizer says.
+
+    Args:
+        spec: what the model was asked for as.
+        tokenizer: of the model.
+        max_length: longest input in tokens.
+        texts: of an input; 0: each text is cut by itself, without special tokens.
+
+    Raises:
+        ModelError: it is too short or too long; the message says what works.
+    """
+    special = tokenizer.num_special_tokens_to_add(pair=texts == 2) if texts else 0
+    least = special + max(texts, 1)
+    if max_length < least:
+        raise ModelError(
+            f"max_length {max_length} leaves model {spec} no room for text beside {special} special tokens; "
+            f"give max_length={least} or more"
+        )
+    if max_length > tokenizer.model_max_length:
+        raise ModelError(
+            f"max_length {max_length} is more than model {spec} reads; give max_length={tokenizer.model_max_length}"
+        )
+
+
+def check_tokenizer(
+    spec: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, pads: bool = True
+) -> None:
+    """Make sure that model and tokenizer belong together: each token has an embedding, and most embeddings have a token.
+
+    A table of embeddings may have some rows more than there are tokens: it is rounded up, to 1,000 at most.
+
+    Args:
+        spec: what the model was asked for as.
+        model: on its own, or with a head; it learns here which token fills up a batch, if it does not know.
+        tokenizer: the one to be used with it.
+        pads: batches are filled up.
+
+    Raises:
+        ModelError: they do not.
+    """
+    vocabulary, table = tokenizer.get_vocab(), model.get_input_embeddings()
+    known = len(vocabulary)
+    rows = table.num_embeddings if isinstance(table, torch.nn.Embedding) else known
+    marked = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
+    special = marked | set(tokenizer.all_special_tokens)
+    if not vocabulary.keys() - special or (2 * known < rows and rows - known >= _ROUNDED):
+        raise ModelError(
+            f"the tokenizer of model {spec} knows {known:,} tokens, the model {rows:,}: it is another model's; put the "
+            "tokenizer.json or vocab.txt there that the model was trained with"
+        )
+    if pads and tokenizer.pad_token_id is None:
+        raise ModelError(
+            f"the tokenizer of model {spec} has no pad token, and batches need one; give it one that the model knows, "
+            "like tokenizer.pad_token = tokenizer.eos_token, and save it again"
+        )
+    # special tokens that no input holds may lack an embedding: many a model to generate text has such a pad token
+    used = {tokenizer.cls_token, tokenizer.sep_token, tokenizer.bos_token, tokenizer.eos_token, tokenizer.unk_token}
+    idle = special - used - ({tokenizer.pad_token} if pads else set())
+    beyond = [token for token in sorted(vocabulary, key=vocabulary.__getitem__) if vocabulary[token] >= rows]
+    beyond = [token for token in beyond if token not in idle]
+    if beyond:
+        raise ModelError(
+            f"the tokenizer of model {spec} has {len(beyond):,} tokens ({', '.join(beyond[:3])}) beyond the {rows:,} that the "
+            "model has embeddings for: they were added without model.resize_token_embeddings(len(tokenizer)); do that, "
+            "train, and save both"
+        )
+    config = model.config.get_text_config()
+    if pads and getattr(config, "pad_token_id", None) is None:
+        config.pad_token_id = tokenizer.pad_token_id  # a decoder with a head looks for the last token before it
 
 
 def check_length(spec: str, model: PreTrainedModel, max_length: int) -> None:

@@ -24,7 +24,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from crt.catalogue import Task
 from crt.errors import ModelError, remedy
 from crt.models import PredictOptions, augmented_name, predict_all
-from crt.models.checkpoint import check_length, load_model, load_tokenizer, model_name
+from crt.models.checkpoint import check_length, check_room, check_tokenizer, load_model, load_tokenizer, model_name
 from crt.models.loop import Loop
 from crt.models.processes import precision_of, share
 from crt.models.resuming import State, StateFile, fingerprint
@@ -258,11 +258,13 @@ def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrai
     tokenizer: PreTrainedTokenizerBase
     if options.model == TINY:
         model, tokenizer = build_tiny([example.input for example in split.examples], id2label, length)
+        check_room(TINY, tokenizer, length, len(task.fields))
         name = TINY
     else:
-        tokenizer = load_tokenizer(options.model, length)
+        tokenizer = load_tokenizer(options.model, length, len(task.fields))
         label2id = {label: index for index, label in id2label.items()}
         model, _ = load_model(options.model, num_labels=len(id2label), id2label=id2label, label2id=label2id)
+        check_tokenizer(options.model, model, tokenizer)
         check_length(options.model, model, length)
         name = model_name(options.model, model)
         tokenizer.model_max_length = length

@@ -25,7 +25,15 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.models import PredictOptions, match_labels
-from crt.models.checkpoint import WIDTH, check_length, load_model, load_tokenizer, model_name, weights_of
+from crt.models.checkpoint import (
+    WIDTH,
+    check_length,
+    check_tokenizer,
+    load_model,
+    load_tokenizer,
+    model_name,
+    weights_of,
+)
 from crt.models.processes import gather, precision_of
 from crt.records import Input, Prediction
 
@@ -208,7 +216,8 @@ def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: P
             f"train it first: mlflow run . -e train -P dataset={task.name} -P model={spec}"
         )
     length = options.max_length or int(getattr(model.config, "crt_max_length", MAX_LENGTH))
-    tokenizer = load_tokenizer(spec, length)
+    tokenizer = load_tokenizer(spec, length, len(task.fields))
+    check_tokenizer(spec, model, tokenizer)
     check_length(spec, model, length)
     names = {int(index): str(name) for index, name in (model.config.id2label or {}).items()}
     labels, columns = match_labels(spec, [names[index] for index in sorted(names)], task, options.label_map)

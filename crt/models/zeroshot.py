@@ -24,7 +24,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 from crt.catalogue import Task
 from crt.errors import ModelError, without_password
 from crt.models import ZEROSHOT, PredictOptions
-from crt.models.checkpoint import load_model, load_tokenizer, model_name, weights_of
+from crt.models.checkpoint import check_tokenizer, load_model, load_tokenizer, model_name, weights_of
 from crt.models.processes import gather, precision_of, share
 from crt.models.transformer import MAX_LENGTH, ROWS, autocast, settings_of
 from crt.records import Input, Prediction
@@ -303,7 +303,8 @@ def load_zeroshot(spec: str, task: Task, accelerator: Accelerator, options: Pred
         raise ModelError(f"model {spec} is no causal language model (missing: {', '.join(missing[:3])})")
     model.to(accelerator.device)
     name = f"{ZEROSHOT}:{model_name(spec, model)}"
-    tokenizer = load_tokenizer(spec, length)
+    tokenizer = load_tokenizer(spec, length, texts=0)
+    check_tokenizer(spec, model, tokenizer, pads=False)
     return LanguageModel(
         model, tokenizer, accelerator, options, name=name, labels=task.labels, prompt=prompt, max_length=length
     )

@@ -1,0 +1,214 @@
+"""Loading checkpoints: what would only seem to work is refused, in one line that says what to do."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from conftest import SAMPLES
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2ForSequenceClassification,
+    GPT2LMHeadModel,
+)
+
+from crt.catalogue import TASKS
+from crt.errors import ModelError
+from crt.models import PredictOptions, load_predictor
+from crt.models.checkpoint import check_tokenizer, load_tokenizer
+from crt.models.tiny import build_tiny
+from crt.models.training import TrainOptions, train
+from crt.models.zeroshot import prompt_of
+from crt.tasks import Source, load_training
+
+TNEWS, REVIEWS, PAIRS = TASKS["tnews"], TASKS["chnsenticorp"], TASKS["ocnli"]
+TITLES = [("股市今日大涨，银行股领先",), ("高考",), ("高考改革方案公布了吗？",)]
+OPTIONS = PredictOptions(max_length=64)
+
+
+@pytest.fixture
+def copy(tiny_checkpoint, tmp_path):
+    """A copy of the checkpoint of a classifier, to be damaged."""
+    return shutil.copytree(tiny_checkpoint, tmp_path / "copy")
+
+
+@pytest.fixture
+def tokenizer():
+    """A tokenizer that knows the characters of a prompt."""
+    prompt = prompt_of(REVIEWS)
+    return build_tiny([(prompt.template + "".join(prompt.words),)], {0: "a", 1: "b"}, 512)[1]
+
+
+def generator(folder, tokenizer, kind=GPT2LMHeadModel, **config):
+    """Save a tiny causal model of random weights; return its folder."""
+    torch.manual_seed(0)
+    shape = {"vocab_size": len(tokenizer), "n_positions": 512, "n_embd": 32, "n_layer": 2, "n_head": 2}
+    ends = {"bos_token_id": 0, "eos_token_id": 0}
+    kind(GPT2Config(**shape | ends | config)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def start(spec, accelerator, task=TNEWS, max_length=64):
+    """Train a checkpoint for the first steps."""
+    options = TrainOptions(model=str(spec), predict=PredictOptions(max_length=max_length))
+    return next(train(task, *load_training(task, Source(SAMPLES)), accelerator, options, None))
+
+
+def without_tokenizer(folder):
+    """Take the tokenizer out of a checkpoint folder; return the vocabulary in the order of its numbers."""
+    vocabulary = AutoTokenizer.from_pretrained(folder).get_vocab()
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    return sorted(vocabulary, key=vocabulary.__getitem__)
+
+
+def test_a_folder_without_tokenizer(copy, accelerator, tmp_path, tokenizer):
+    """The library would read every text as unknown tokens: refused wherever a model is loaded."""
+    without_tokenizer(copy)
+    for spec in (str(copy), f"embedding:{copy}"):
+        with pytest.raises(
+            ModelError, match=r"the folder holds no tokenizer, .* put the tokenizer\.json or vocab\.txt"
+        ):
+            load_predictor(spec, TNEWS, accelerator, OPTIONS, Source(SAMPLES))
+    with pytest.raises(ModelError, match="the folder holds no tokenizer"):
+        start(copy, accelerator)
+    (copy / "tokenizer_config.json").write_text(
+        '{"tokenizer_class": "BertTokenizer"}'
+    )  # says which, but not what it knows
+    with pytest.raises(ModelError, match="the folder holds no tokenizer"):
+        load_predictor(str(copy), TNEWS, accelerator, OPTIONS)
+    folder = generator(tmp_path / "lm", tokenizer)
+    without_tokenizer(folder)
+    with pytest.raises(ModelError, match="the folder holds no tokenizer"):
+        load_predictor(f"zeroshot:{folder}", REVIEWS, accelerator, OPTIONS)
+
+
+def test_a_list_of_words_is_a_tokenizer(tiny_checkpoint, copy, accelerator):
+    """Many checkpoints have no tokenizer.json but the vocab.txt of BERT: the answers are the same."""
+    words = without_tokenizer(copy)
+    (copy / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    both = [load_predictor(str(folder), TNEWS, accelerator, OPTIONS) for folder in (tiny_checkpoint, copy)]
+    one, other = (predictor.predict(TITLES) for predictor in both)
+    assert other.unknown.tolist() == one.unknown.tolist()
+    np.testing.assert_array_equal(other.probabilities, one.probabilities)
+
+
+def resized(folder, rows):
+    """Give the model of a checkpoint so many embeddings."""
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    model.resize_token_embeddings(rows, mean_resizing=False)
+    model.save_pretrained(folder)
+
+
+@pytest.mark.parametrize("multiple", [64, 128, 1000])
+def test_a_table_that_is_rounded_up(copy, accelerator, multiple):
+    """A table of embeddings may have some more rows than there are tokens."""
+    known = len(AutoTokenizer.from_pretrained(copy))
+    resized(copy, -(-known // multiple) * multiple)
+    load_predictor(str(copy), TNEWS, accelerator, OPTIONS)
+
+
+def test_the_tokenizer_of_another_model(copy, accelerator, tokenizer):
+    """One that knows far less than the model is not the model's, nor is one that knows special tokens alone."""
+    resized(copy, 2 * len(AutoTokenizer.from_pretrained(copy)) + 1000)
+    for spec in (str(copy), f"embedding:{copy}"):
+        with pytest.raises(
+            ModelError, match=r"the tokenizer of model .* knows \d+ tokens, the model [\d,]+: it is another"
+        ):
+            load_predictor(spec, TNEWS, accelerator, OPTIONS, Source(SAMPLES))
+    with pytest.raises(ModelError, match="it is another model's"):
+        start(copy, accelerator)
+    model, nothing = build_tiny([], {0: "a", 1: "b"}, 64)
+    with pytest.raises(ModelError, match="knows 5 tokens, the model 5"):
+        check_tokenizer("m", model, nothing)
+
+
+@pytest.mark.parametrize(("task", "least"), [(TNEWS, 3), (PAIRS, 5)])
+def test_a_length_without_room_for_text(copy, accelerator, task, least):
+    """Beside [CLS] and [SEP] there must be room for one token of each text; the message says what works."""
+    message = f"max_length {least - 1} leaves model .* no room for text .* give max_length={least} or more"
+    with pytest.raises(ModelError, match=message):
+        load_tokenizer(str(copy), least - 1, len(task.fields))
+    load_tokenizer(str(copy), least, len(task.fields))
+    options = PredictOptions(max_length=least - 1)
+    with pytest.raises(ModelError, match=message):
+        load_predictor(f"embedding:{copy}", task, accelerator, options, Source(SAMPLES))
+    for spec in ("tiny", copy):
+        with pytest.raises(ModelError, match=message):
+            start(spec, accelerator, task, least - 1)
+
+
+def test_the_least_length_reads_one_token(copy, accelerator):
+    """What is refused is below what works: one token of the text is read."""
+    with pytest.raises(ModelError, match="give max_length=3 or more"):
+        load_predictor(str(copy), TNEWS, accelerator, PredictOptions(max_length=1))
+    predictor = load_predictor(str(copy), TNEWS, accelerator, PredictOptions(max_length=3))
+    assert predictor.predict(TITLES).tokens.tolist() == [1, 1, 1]
+
+
+def test_a_prompt_takes_one_token_of_a_text(tmp_path, accelerator, tokenizer):
+    """A prompt cuts each text by itself: there one token works."""
+    folder = generator(tmp_path / "lm", tokenizer)
+    predictor = load_predictor(f"zeroshot:{folder}", REVIEWS, accelerator, PredictOptions(max_length=1))
+    assert predictor.predict([("请选出",)]).tokens.tolist() == [1]
+    with pytest.raises(ModelError, match="give max_length=1 or more"):
+        load_tokenizer(str(folder), 0, texts=0)
+
+
+def test_a_tokenizer_without_pad_token(copy, accelerator):
+    """Batches are filled up with it: the message says how to get one."""
+    tokenizer = AutoTokenizer.from_pretrained(copy)
+    tokenizer.pad_token = None
+    tokenizer.save_pretrained(copy)
+    for spec in (str(copy), f"embedding:{copy}"):
+        with pytest.raises(ModelError, match=r"has no pad token, .* tokenizer\.pad_token = tokenizer\.eos_token"):
+            load_predictor(spec, TNEWS, accelerator, OPTIONS, Source(SAMPLES))
+    with pytest.raises(ModelError, match="has no pad token"):
+        start(copy, accelerator)
+
+
+def test_tokens_without_embedding(copy, accelerator):
+    """Tokens that were added without resizing the model are refused before anything is predicted."""
+    tokenizer = AutoTokenizer.from_pretrained(copy)
+    known = len(tokenizer)
+    tokenizer.add_tokens(["银行股", "改革方案"])
+    tokenizer.save_pretrained(copy)
+    message = rf"has 2 tokens \(银行股, 改革方案\) beyond the {known} that the model has embeddings for"
+    for spec in (str(copy), f"embedding:{copy}"):
+        with pytest.raises(ModelError, match=message):
+            load_predictor(spec, TNEWS, accelerator, OPTIONS, Source(SAMPLES))
+    with pytest.raises(ModelError, match=message):
+        start(copy, accelerator)
+    resized(copy, len(tokenizer))
+    load_predictor(str(copy), TNEWS, accelerator, OPTIONS)
+
+
+def test_a_pad_token_that_nothing_needs(tmp_path, accelerator, tokenizer):
+    """Many language models have a pad token without embedding; prompts are not filled up, so it does no harm."""
+    rows = len(tokenizer)
+    tokenizer.add_special_tokens({"pad_token": "<pad>"})
+    folder = generator(tmp_path / "lm", tokenizer, vocab_size=rows)
+    assert load_predictor(f"zeroshot:{folder}", REVIEWS, accelerator, OPTIONS).predict(
+        [("请选出",)]
+    ).tokens.tolist() == [3]
+    with pytest.raises(ModelError, match=r"has 1 tokens \(<pad>\) beyond"):
+        load_predictor(f"embedding:{folder}", REVIEWS, accelerator, OPTIONS, Source(SAMPLES))
+
+
+def test_a_decoder_that_does_not_know_its_pad_token(tmp_path, accelerator, tokenizer):
+    """It learns it from the tokenizer, and answers for a text in a batch as for the text alone."""
+    labels = {"id2label": {0: "negative", 1: "positive"}, "label2id": {"negative": 0, "positive": 1}}
+    folder = generator(tmp_path / "decoder", tokenizer, GPT2ForSequenceClassification, **labels)
+    assert json.loads((folder / "config.json").read_text()).get("pad_token_id") is None
+    predictor = load_predictor(str(folder), REVIEWS, accelerator, OPTIONS)
+    inputs = [("请从",), ("请从正面和负面中选出",)]
+    found = predictor.predict(inputs).probabilities
+    model = GPT2ForSequenceClassification.from_pretrained(folder).eval()
+    for row, (text,) in enumerate(inputs):
+        with torch.inference_mode():
+            alone = model(**predictor.tokenizer(text, return_tensors="pt")).logits[0].softmax(-1)
+        assert found[row] == pytest.approx(alone.numpy(), abs=1e-5)

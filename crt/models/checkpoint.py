@@ -1,12 +1,13 @@
 """Checkpoint folders, and those of the hub: model and tokenizer of one."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.errors import CrtError, ModelError, is_full, no_room
@@ -14,8 +15,14 @@ from crt.files import is_folder
 from crt.models import BASELINES
 from crt.records import RULE
 
+# where a model of the hub has pickled weights only, transformers would ask a server elsewhere to convert them
+os.environ["DISABLE_SAFETENSORS_CONVERSION"] = "true"
+
 WIDTH = 8
 """Inputs are padded to a multiple of this many tokens."""
+
+_HEAD = 1 / 4
+"""Share of the weights that a new head may be: a checkpoint that lacks more of them is another model's."""
 
 _VOCABULARIES = (".model", ".spm", ".tiktoken")
 """Ends of the names of vocabularies that go by many names."""
@@ -30,26 +37,44 @@ _POSITIONS = ("position_embeddings", "embed_positions", "wpe")
 def load_model(
     spec: str, kind: Any = AutoModelForSequenceClassification, **config: object
 ) -> tuple[PreTrainedModel, list[str]]:
-    """Load float32 weights from safetensors; also return the names of the weights that the checkpoint lacks.
+    """Load float32 weights; also return the names of the weights that the checkpoint lacks.
+
+    Pickled weights (pytorch_model.bin), where there are no others, are read by an unpickler that makes tensors and runs
+    nothing.
 
     Args:
         spec: folder or hub id.
         kind: the auto class of the model.
         config: changes of the configuration; a new head may then have another size.
+
+    Raises:
+        ModelError: there are none that can be used.
     """
     try:
         model, info = kind.from_pretrained(
             _parts(spec)[0],
             dtype=torch.float32,
-            use_safetensors=True,
+            weights_only=True,
             trust_remote_code=False,  # where nothing is said, the library asks on stdin whether to run code of the checkpoint
             ignore_mismatched_sizes=bool(config),
             output_loading_info=True,
             **config,
         )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # the readers of files and the builders of models raise whatever they meet
         raise _load_error(spec, "weights", error) from error
+    _check_weights(spec, model, info)
     return model, sorted(info["missing_keys"])
+
+
+def _check_weights(spec: str, model: PreTrainedModel, info: Mapping[str, Any]) -> None:
+    """Make sure that a model was not filled with random weights, but for a new head."""
+    weights, missing = model.state_dict(), sorted(info["missing_keys"])
+    odd = [name for name, _, shape in sorted(info["mismatched_keys"]) if tuple(shape)[:1] != (model.config.num_labels,)]
+    if odd or len(missing) > len(weights) * _HEAD:
+        wrong = (
+            f"{odd[0]} has another shape" if odd else f"{len(missing)} of {len(weights)} are missing, like {missing[0]}"
+        )
+        raise ModelError(f"{spec}: the weights are not those of a {type(model).__name__} of this config.json: {wrong}")
 
 
 def load_tokenizer(spec: str, max_length: int, texts: int = 1) -> PreTrainedTokenizerBase:
@@ -66,7 +91,7 @@ def load_tokenizer(spec: str, max_length: int, texts: int = 1) -> PreTrainedToke
     folder = _parts(spec)[1]
     try:
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # as above
         raise _load_error(spec, "tokenizer", error) from error
     if is_folder(folder) and not _holds_vocabulary(Path(folder), tokenizer):
         raise ModelError(
@@ -191,12 +216,14 @@ def _parts(spec: str) -> tuple[str, str]:
 def _load_error(spec: str, part: str, error: Exception) -> CrtError:
     if is_full(error):
         return no_room(error)
-    cause = " ".join(str(error).split())[:200]
+    cause = " ".join(str(error).split())[:200] or type(error).__name__
+    if isinstance(error, UnpicklingError):  # torch's own message tells how to run the code
+        cause = "pytorch_model.bin is damaged, or holds more than tensors: that is code, and it is not run"
     if is_folder(spec):
         files = ", ".join(sorted(file.name for file in Path(spec).iterdir())[:8]) or "nothing"
         return ModelError(
             f"{spec}: no usable {part} ({cause}); the folder holds {files}; it needs config.json, model.safetensors "
-            "(pickled weights are not loaded) and tokenizer.json"
+            "or pytorch_model.bin, and tokenizer.json or vocab.txt"
         )
     near = get_close_matches(spec, (*BASELINES, RULE), n=1, cutoff=0.6)
     hint = f"did you mean '{near[0]}'? " if near and near[0] != spec else ""

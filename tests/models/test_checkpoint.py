@@ -1,12 +1,15 @@
 """Loading checkpoints: what would only seem to work is refused, in one line that says what to do."""
 
 import json
+import pickle
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import SAMPLES
+from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -212,3 +215,98 @@ def test_a_decoder_that_does_not_know_its_pad_token(tmp_path, accelerator, token
         with torch.inference_mode():
             alone = model(**predictor.tokenizer(text, return_tensors="pt")).logits[0].softmax(-1)
         assert found[row] == pytest.approx(alone.numpy(), abs=1e-5)
+
+
+def pickled(folder, save=torch.save):
+    """Keep the weights of a checkpoint as most downloaded ones do, in a pickle; return them."""
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    save(weights, folder / "pytorch_model.bin")
+    return weights
+
+
+def in_shards(weights, file):
+    """Save weights in two pickles and an index."""
+    names = {name: f"pytorch_model-0000{1 + number % 2}-of-00002.bin" for number, name in enumerate(weights)}
+    for shard in set(names.values()):
+        torch.save({name: weights[name] for name in weights if names[name] == shard}, file.parent / shard)
+    index = {"metadata": {"total_size": sum(weight.nbytes for weight in weights.values())}, "weight_map": names}
+    (file.parent / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+
+
+def the_old_way(weights, file):
+    """Save weights as torch did before it used zip files."""
+    torch.save(weights, file, _use_new_zipfile_serialization=False)
+
+
+def old_names(weights, file):
+    """Save weights under the names that TensorFlow gave them, as the first Chinese checkpoints have them."""
+    names = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    for new, old in names.items():
+        weights = {name.replace(new, old): weight for name, weight in weights.items()}
+    torch.save(weights, file)
+
+
+@pytest.mark.parametrize("save", [torch.save, the_old_way, in_shards, old_names])
+def test_pickled_weights(tiny_checkpoint, copy, accelerator, save):
+    """They give the model that they were made of: the same fingerprint, the same answers."""
+    pickled(copy, save)
+    one, other = (load_predictor(str(folder), TNEWS, accelerator, OPTIONS) for folder in (tiny_checkpoint, copy))
+    assert other.fingerprint == one.fingerprint
+    np.testing.assert_array_equal(other.predict(TITLES).probabilities, one.predict(TITLES).probabilities)
+
+
+class Payload:
+    """What makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("save", [torch.save, the_old_way, lambda value, file: file.write_bytes(pickle.dumps(value))])
+def test_a_pickle_that_holds_code(copy, tmp_path, accelerator, save):
+    """It is refused without being run, and the message does not tell how to run it."""
+    mark = tmp_path / "mark"
+    save(pickled(copy) | {"payload": Payload(mark)}, copy / "pytorch_model.bin")
+    for spec in (str(copy), f"embedding:{copy}"):
+        with pytest.raises(ModelError, match=r"pytorch_model\.bin is damaged, or holds more than tensors") as error:
+            load_predictor(spec, TNEWS, accelerator, OPTIONS, Source(SAMPLES))
+        assert "weights_only" not in str(error.value)
+    with pytest.raises(ModelError, match="holds more than tensors"):
+        start(copy, accelerator)
+    assert not mark.exists()
+    pickle.loads(pickle.dumps(Payload(mark)))
+    assert mark.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no weights"])
+def test_a_damaged_pickle(copy, accelerator, content):
+    """What is no file of weights is one line, not a traceback."""
+    pickled(copy)
+    (copy / "pytorch_model.bin").write_bytes(content)
+    with pytest.raises(ModelError, match="no usable weights"):
+        load_predictor(str(copy), TNEWS, accelerator, OPTIONS)
+
+
+def test_weights_of_another_model(copy, accelerator):
+    """Training would start from random weights where names or shapes do not fit: refused; a new head is none of that."""
+    weights = {name: weight.clone() for name, weight in load_file(copy / "model.safetensors").items()}
+
+    def keep(changed):
+        save_file(changed, copy / "model.safetensors", metadata={"format": "pt"})
+
+    start(copy, accelerator, REVIEWS)  # 2 labels for 15
+    keep({name: weight for name, weight in weights.items() if "classifier" not in name and "pooler" not in name})
+    start(copy, accelerator)
+    keep({f"module.{name}": weight for name, weight in weights.items()})
+    with pytest.raises(
+        ModelError, match=r"the weights are not those of a BertForSequenceClassification .* are missing, like"
+    ):
+        start(copy, accelerator)
+    table = "bert.embeddings.word_embeddings.weight"
+    keep(weights | {table: weights[table][:-1].clone()})
+    with pytest.raises(ModelError, match=f"of this config.json: {table} has another shape"):
+        start(copy, accelerator)

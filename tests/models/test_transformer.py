@@ -141,14 +141,6 @@ def test_checkpoint_without_weights(copy, accelerator):
         load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
 
 
-def test_pickled_weights_are_not_loaded(copy, accelerator):
-    """Weights that stand only in a pickle are refused."""
-    torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
-    (copy / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match="pickled weights are not loaded"):
-        load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
-
-
 def test_encoder_without_head(copy, accelerator):
     """An encoder without a trained head would guess at random: it is refused with the command that trains one."""
     weights = {k: v for k, v in load_file(copy / "model.safetensors").items() if not k.startswith("classifier")}

@@ -2,16 +2,26 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils.hub import cached_file
 
 from crt.errors import CrtError, ModelError, is_full, no_room
-from crt.files import is_folder
+from crt.files import is_file, is_folder
 from crt.models import BASELINES
 from crt.records import RULE
 
@@ -20,6 +30,22 @@ os.environ["DISABLE_SAFETENSORS_CONVERSION"] = "true"
 
 WIDTH = 8
 """Inputs are padded to a multiple of this many tokens."""
+
+_ADAPTER = "adapter_config.json"
+
+_OURS = {
+    "_attn_implementation": None,
+    "_experts_implementation": None,
+    "distributed_config": None,
+    "fusion_config": None,
+    "output_attentions": False,
+    "output_hidden_states": False,
+    "return_dict": True,
+}
+"""What the configuration of a checkpoint has no say in: kernels that are not there, or would be fetched, and other outputs."""
+
+_NEW, _LEAST = 2**26, 2**14
+"""Weights that a model may have beyond its files, and how many a tensor counts at least: very many take long to build."""
 
 _HEAD = 1 / 4
 """Share of the weights that a new head may be: a checkpoint that lacks more of them is another model's."""
@@ -50,31 +76,104 @@ def load_model(
     Raises:
         ModelError: there are none that can be used.
     """
+    folder = _parts(spec)[0]
+    if is_folder(folder) and _holds_adapter(folder):
+        raise _adapter(spec)
     try:
-        model, info = kind.from_pretrained(
-            _parts(spec)[0],
-            dtype=torch.float32,
-            weights_only=True,
-            trust_remote_code=False,  # where nothing is said, the library asks on stdin whether to run code of the checkpoint
-            ignore_mismatched_sizes=bool(config),
-            output_loading_info=True,
-            **config,
-        )
+        # where nothing is said of remote code, the library asks on stdin whether to run that of the checkpoint
+        found = AutoConfig.from_pretrained(folder, trust_remote_code=False, **config)
+        _check_config(spec, found)
+        with _no_larger_than_its_files(spec, folder):
+            model, info = kind.from_pretrained(
+                folder,
+                config=found,
+                dtype=torch.float32,
+                weights_only=True,
+                trust_remote_code=False,
+                ignore_mismatched_sizes=True,  # looked at below
+                output_loading_info=True,
+            )
+    except CrtError:
+        raise
     except Exception as error:  # the readers of files and the builders of models raise whatever they meet
         raise _load_error(spec, "weights", error) from error
-    _check_weights(spec, model, info)
+    _check_weights(spec, model, info, new_head=bool(config))
     return model, sorted(info["missing_keys"])
 
 
-def _check_weights(spec: str, model: PreTrainedModel, info: Mapping[str, Any]) -> None:
-    """Make sure that a model was not filled with random weights, but for a new head."""
-    weights, missing = model.state_dict(), sorted(info["missing_keys"])
-    odd = [name for name, _, shape in sorted(info["mismatched_keys"]) if tuple(shape)[:1] != (model.config.num_labels,)]
-    if odd or len(missing) > len(weights) * _HEAD:
-        wrong = (
-            f"{odd[0]} has another shape" if odd else f"{len(missing)} of {len(weights)} are missing, like {missing[0]}"
+def _check_config(spec: str, config: PreTrainedConfig) -> None:
+    """Take from a configuration what is for whoever runs the model to decide, and refuse what crt cannot run."""
+    if quantization := getattr(config, "quantization_config", None):
+        method = quantization.get("quant_method") if isinstance(quantization, dict) else quantization.quant_method
+        raise ModelError(
+            f"the weights of model {spec} are quantized ({method or 'quantization_config in config.json'}); give the "
+            "checkpoint that they were made from"
         )
-        raise ModelError(f"{spec}: the weights are not those of a {type(model).__name__} of this config.json: {wrong}")
+    for name, value in _OURS.items():
+        if hasattr(config, name):
+            setattr(config, name, value)
+
+
+@contextmanager
+def _no_larger_than_its_files(spec: str, folder: str) -> Iterator[None]:
+    """Stop the building of a model that has more weights than its files can hold, at a byte each, and a new head."""
+    room: int | None = None
+
+    def count(_: torch.nn.Module, __: str, weight: torch.nn.Parameter | None) -> None:
+        nonlocal room
+        if weight is None or not weight.is_meta:  # what is loaded has been counted when it was built
+            return
+        if room is None:
+            room = _NEW + _bytes_of(folder)
+        room -= max(weight.numel(), _LEAST)
+        if room < 0:
+            raise ModelError(
+                f"{spec}: config.json describes a model that is too large for the weights beside it; is it that of another "
+                "model?"
+            )
+
+    handle = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _bytes_of(folder: str) -> int:
+    """Return how large the files of weights of a checkpoint are, those of the hub in the cache that they were loaded to."""
+    place = Path(folder)
+    if not is_folder(folder):
+        place = Path(str(cached_file(folder, "config.json", local_files_only=True))).parent
+    return sum(file.stat().st_size for end in ("safetensors", "bin") for file in place.rglob(f"*.{end}"))
+
+
+def _holds_adapter(folder: str) -> bool:
+    if is_folder(folder):
+        return is_file(Path(folder) / _ADAPTER)
+    try:
+        return cached_file(folder, _ADAPTER) is not None
+    except Exception:  # noqa: BLE001  there is none, or no such model, or no hub
+        return False
+
+
+def _adapter(spec: str) -> ModelError:
+    return ModelError(
+        f"{spec} is an adapter (PEFT), not a whole model; merge it into its base model and give the folder of that: "
+        f"model.merge_and_unload().save_pretrained(FOLDER); if it is merged already, take {_ADAPTER} away"
+    )
+
+
+def _check_weights(spec: str, model: PreTrainedModel, info: Mapping[str, Any], *, new_head: bool) -> None:
+    """Make sure that a model is not left with random weights, but for a new head."""
+    weights, missing = model.state_dict(), sorted(info["missing_keys"])
+    head = (model.config.num_labels,) if new_head else None
+    others = [row for row in sorted(info["mismatched_keys"]) if tuple(row[2])[:1] != head]
+    if not others and len(missing) <= len(weights) * _HEAD:
+        return
+    wrong = f"{len(missing)} of {len(weights)} are missing, like {missing[0]}" if missing else ""
+    for name, theirs, ours in others[:1]:
+        wrong = f"{name} has the shape {list(theirs)}, not {list(ours)}"
+    raise ModelError(f"{spec}: the weights are not those of a {type(model).__name__} of this config.json: {wrong}")
 
 
 def load_tokenizer(spec: str, max_length: int, texts: int = 1) -> PreTrainedTokenizerBase:
@@ -216,6 +315,8 @@ def _parts(spec: str) -> tuple[str, str]:
 def _load_error(spec: str, part: str, error: Exception) -> CrtError:
     if is_full(error):
         return no_room(error)
+    if _holds_adapter(_parts(spec)[0]):
+        return _adapter(spec)
     cause = " ".join(str(error).split())[:200] or type(error).__name__
     if isinstance(error, UnpicklingError):  # torch's own message tells how to run the code
         cause = "pytorch_model.bin is damaged, or holds more than tensors: that is code, and it is not run"

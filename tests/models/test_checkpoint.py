@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import shutil
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from transformers import (
 from crt.catalogue import TASKS
 from crt.errors import ModelError
 from crt.models import PredictOptions, load_predictor
-from crt.models.checkpoint import check_tokenizer, load_tokenizer
+from crt.models.checkpoint import check_tokenizer, load_model, load_tokenizer
 from crt.models.tiny import build_tiny
 from crt.models.training import TrainOptions, train
 from crt.models.zeroshot import prompt_of
@@ -308,5 +309,86 @@ def test_weights_of_another_model(copy, accelerator):
         start(copy, accelerator)
     table = "bert.embeddings.word_embeddings.weight"
     keep(weights | {table: weights[table][:-1].clone()})
-    with pytest.raises(ModelError, match=f"of this config.json: {table} has another shape"):
+    shape = list(weights[table].shape)
+    message = re.escape(f"{table} has the shape {[shape[0] - 1, shape[1]]}, not {shape}")
+    with pytest.raises(ModelError, match=message):
         start(copy, accelerator)
+    with pytest.raises(ModelError, match=message):
+        load_predictor(str(copy), TNEWS, accelerator, OPTIONS)
+
+
+def test_more_labels_than_outputs(copy, accelerator):
+    """A config.json whose labels are not those of the head is told by the shapes."""
+    edit_config(copy, id2label={str(number): str(number) for number in range(3)})
+    with pytest.raises(ModelError, match=r"classifier\.bias has the shape \[15\], not \[3\]"):
+        load_predictor(str(copy), TNEWS, accelerator, OPTIONS)
+
+
+HUGE = [
+    {"num_hidden_layers": 10**6},
+    {"num_hidden_layers": 10**6, "hidden_size": 2, "num_attention_heads": 1, "intermediate_size": 1},
+    {"hidden_size": 4 * 10**6},
+    {"max_position_embeddings": 10**12},
+]
+
+
+@pytest.mark.parametrize("change", HUGE, ids=str)
+def test_a_config_that_is_too_large_for_the_weights(copy, accelerator, change):
+    """It is refused before memory or an hour goes into it, also where a new head would excuse other shapes."""
+    edit_config(copy, **change)
+    with pytest.raises(ModelError, match=r"config\.json describes a model that is too large for the weights beside it"):
+        load_predictor(str(copy), TNEWS, accelerator, OPTIONS)
+    with pytest.raises(ModelError, match="too large for the weights"):
+        load_model(str(copy), num_labels=2)
+
+
+FOREIGN = [
+    {"_attn_implementation": "flash_attention_2"},
+    {"attn_implementation": "somebody/kernels"},
+    {"output_attentions": True, "output_hidden_states": True},
+    {"return_dict": False},
+    {"fusion_config": {"x": 1}, "distributed_config": {"tp_size": 2}},
+    {"torch_dtype": "float16"},
+    {"dtype": "bfloat16"},
+    {"auto_map": {"AutoModelForSequenceClassification": "own.Model"}},
+]
+
+
+@pytest.mark.parametrize("change", FOREIGN, ids=str)
+def test_what_a_config_has_no_say_in(tiny_checkpoint, copy, accelerator, change):
+    """How a model is run is not for its checkpoint to decide: the answers are those of the plain one."""
+    edit_config(copy, **change)
+    one, other = (load_predictor(str(folder), TNEWS, accelerator, OPTIONS) for folder in (tiny_checkpoint, copy))
+    assert other.fingerprint == one.fingerprint
+    np.testing.assert_array_equal(other.predict(TITLES).probabilities, one.predict(TITLES).probabilities)
+
+
+@pytest.mark.parametrize(
+    ("config", "named"), [({"quant_method": "gptq"}, "gptq"), ({"load_in_4bit": True}, "quantization_config")]
+)
+def test_quantized_weights(copy, accelerator, config, named):
+    """They are no plain numbers: refused with their kind."""
+    edit_config(copy, quantization_config=config)
+    with pytest.raises(ModelError, match=rf"are quantized \({named}.*\); give the checkpoint that they were made from"):
+        load_predictor(str(copy), TNEWS, accelerator, OPTIONS)
+
+
+@pytest.mark.parametrize("kept", [(), ("config.json", "model.safetensors")])
+def test_an_adapter(copy, accelerator, kept):
+    """Whether there is a model beside it or not, the message says how to make a whole one."""
+    for file in copy.iterdir():
+        if file.name not in kept:
+            file.unlink()
+    (copy / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "bert-base-chinese"}')
+    message = r"is an adapter \(PEFT\), .* model\.merge_and_unload\(\)\.save_pretrained\(FOLDER\)"
+    for spec in (str(copy), f"embedding:{copy}"):
+        with pytest.raises(ModelError, match=message):
+            load_predictor(spec, TNEWS, accelerator, OPTIONS, Source(SAMPLES))
+    with pytest.raises(ModelError, match=message):
+        load_model(str(copy), num_labels=2)
+
+
+def edit_config(folder, **changes):
+    """Change fields of a checkpoint's config.json."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))

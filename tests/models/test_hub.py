@@ -14,10 +14,11 @@ import torch
 from conftest import ROOT
 from safetensors.torch import load_file
 
-MODEL, COMMIT = "hfl/chinese-roberta-wwm-ext", "0123456789abcdef0123456789abcdef01234567"
-ABOUT = json.dumps({"id": MODEL, "sha": COMMIT, "siblings": []}).encode()
+MODEL, ADAPTER = "hfl/chinese-roberta-wwm-ext", "hfl/an-adapter"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LOAD = f"""
 import threading
+from crt.errors import ModelError
 from crt.models.checkpoint import load_model, load_tokenizer
 from crt.models.processes import start
 start("fp32")
@@ -25,13 +26,20 @@ tokenizer = load_tokenizer("{MODEL}", 64)
 model, missing = load_model("{MODEL}")
 print(len(tokenizer), missing, model.classifier.bias.tolist()[:1])
 print([thread.name for thread in threading.enumerate() if "conversion" in thread.name])
+try:
+    load_model("{ADAPTER}")
+except ModelError as error:
+    print(error)
 """
 
 
 @pytest.fixture
 def hub(tiny_checkpoint, tmp_path):
-    """A hub that holds the tiny checkpoint, its weights pickled; yields its address and what it was asked for."""
-    folder, asked = shutil.copytree(tiny_checkpoint, tmp_path / "repository"), []
+    """A hub with the tiny checkpoint, its weights pickled, and an adapter; yields its address and what it was asked for."""
+    served, asked = tmp_path / "served", []
+    folder = shutil.copytree(tiny_checkpoint, served / MODEL)
+    (served / ADAPTER).mkdir()
+    (served / ADAPTER / "adapter_config.json").write_text('{"peft_type": "LORA"}')
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
 
@@ -40,10 +48,14 @@ def hub(tiny_checkpoint, tmp_path):
 
         def do_GET(self):
             asked.append(self.path)
-            file = folder / self.path.partition(f"/{MODEL}/resolve/")[2].partition("/")[2]
-            about = self.path in (f"/api/models/{MODEL}", f"/api/models/{MODEL}/revision/main")
-            known = about or (self.path.startswith(f"/{MODEL}/resolve/") and file.is_file())
-            content = ABOUT if about else file.read_bytes() if known else b"{}"
+            path = self.path.partition("?")[0].strip("/")
+            repository, _, file = path.removeprefix("api/models/").partition("/resolve/")
+            content = b""
+            if path in (f"api/models/{MODEL}", f"api/models/{ADAPTER}"):
+                content = json.dumps({"id": repository, "sha": COMMIT, "siblings": []}).encode()
+            elif (stored := served / repository / file.partition("/")[2]).is_file():
+                content = stored.read_bytes()
+            known = bool(content)
             tag = hashlib.sha256(content).hexdigest()
             self.send_response(200 if known else 404)
             self.send_header("X-Repo-Commit", COMMIT)
@@ -92,6 +104,7 @@ def test_a_hub_without_safetensors(hub, tmp_path, tiny_checkpoint):
     bias = load_file(tiny_checkpoint / "model.safetensors")["classifier.bias"].tolist()[:1]
     assert first.stdout.splitlines()[0].endswith(f"[] {bias}")
     assert first.stdout.splitlines()[1] == "[]"
+    assert f"{ADAPTER} is an adapter (PEFT)" in first.stdout.splitlines()[2]
     assert f"/{MODEL}/resolve/main/pytorch_model.bin" in [path.replace(COMMIT, "main") for path in asked]
     assert not [path for path in asked if "discussions" in path or "commits" in path]
     asked.clear()

@@ -206,6 +206,24 @@ def load_tokenizer(spec: str, max_length: int, texts: int = 1) -> PreTrainedToke
     return tokenizer
 
 
+def check_head(spec: str, config: PreTrainedConfig) -> None:
+    """Make sure that the outputs of a model stand for labels one of which is right.
+
+    Raises:
+        ModelError: it answers with a number, or with several labels at a time.
+    """
+    if config.num_labels == 1 or config.problem_type == "regression":
+        raise ModelError(
+            f"model {spec} has {'one output' if config.num_labels == 1 else 'outputs that are numbers'}, a regression model; "
+            "crt needs a classifier with an output for each label: train one from it, or give another"
+        )
+    if config.problem_type == "multi_label_classification":
+        raise ModelError(
+            f"model {spec} gives several labels at a time (problem_type multi_label_classification), so its outputs are no "
+            "probabilities of one of them; train a classifier from it, or give another"
+        )
+
+
 def _holds_vocabulary(folder: Path, tokenizer: PreTrainedTokenizerBase) -> bool:
     """Return whether a folder holds a vocabulary: where it does not, the library makes one of special tokens only."""
     names = {"tokenizer.json", "tekken.json", *tokenizer.vocab_files_names.values()}

@@ -263,7 +263,8 @@ def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrai
     else:
         tokenizer = load_tokenizer(options.model, length, len(task.fields))
         label2id = {label: index for index, label in id2label.items()}
-        model, _ = load_model(options.model, num_labels=len(id2label), id2label=id2label, label2id=label2id)
+        head = {"num_labels": len(id2label), "id2label": id2label, "label2id": label2id, "problem_type": None}
+        model, _ = load_model(options.model, **head)
         check_tokenizer(options.model, model, tokenizer)
         check_length(options.model, model, length)
         name = model_name(options.model, model)

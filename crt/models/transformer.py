@@ -27,6 +27,7 @@ from crt.errors import ModelError
 from crt.models import PredictOptions, match_labels
 from crt.models.checkpoint import (
     WIDTH,
+    check_head,
     check_length,
     check_tokenizer,
     load_model,
@@ -215,6 +216,7 @@ def load_transformer(spec: str, task: Task, accelerator: Accelerator, options: P
             f"model {spec} has no trained classification head (missing: {', '.join(missing[:3])}); "
             f"train it first: mlflow run . -e train -P dataset={task.name} -P model={spec}"
         )
+    check_head(spec, model.config)
     length = options.max_length or int(getattr(model.config, "crt_max_length", MAX_LENGTH))
     tokenizer = load_tokenizer(spec, length, len(task.fields))
     check_tokenizer(spec, model, tokenizer)

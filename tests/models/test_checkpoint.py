@@ -4,12 +4,13 @@ import json
 import pickle
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import SAMPLES
+from conftest import SAMPLES, train_tiny
 from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForSequenceClassification,
@@ -392,3 +393,25 @@ def edit_config(folder, **changes):
     """Change fields of a checkpoint's config.json."""
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+HEADS = [
+    ({"id2label": {"0": "LABEL_0"}}, "has one output, a regression model"),
+    ({"problem_type": "regression"}, "has outputs that are numbers, a regression model"),
+    ({"problem_type": "multi_label_classification"}, "gives several labels at a time"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), HEADS, ids=str)
+def test_heads_that_do_not_choose_a_label(copy, accelerator, tmp_path, change, message):
+    """What answers with a number, or with several labels, is refused; a classifier that is trained from it is none of these."""
+    if "id2label" in change:
+        weights = {name: weight.clone() for name, weight in load_file(copy / "model.safetensors").items()}
+        weights |= {f"classifier.{part}": weights[f"classifier.{part}"][:1].clone() for part in ("weight", "bias")}
+        save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    edit_config(copy, **change)
+    for label_map in ({}, {"LABEL_0": "news_tech"}):
+        with pytest.raises(ModelError, match=message):
+            load_predictor(str(copy), TNEWS, accelerator, replace(OPTIONS, label_map=label_map))
+    folder = train_tiny("tnews", tmp_path / "trained", accelerator, model=str(copy))
+    assert load_predictor(str(folder), TNEWS, accelerator, OPTIONS).labels == TNEWS.labels

@@ -155,15 +155,16 @@ def load_split(task: Task, split: str, source: Source) -> Split:
     examples = []
     unlabelled = 0
     index = {label: number for number, label in enumerate(task.labels)}
-    for number, row in enumerate(_rows(task, split, source)):
+    rows = _rows(task, split, source)
+    for number, row in enumerate(rows):
         label = _label_text(row.values.get(task.label_column))
         label = task.codes.get(label, label)
+        label = same_label(label, task.labels) or label
         if label in task.unlabelled:
             unlabelled += 1
             continue
         if label not in index:
-            names = ", ".join(task.labels[:20]) + (", …" if len(task.labels) > 20 else "")
-            raise DataError(f"{row.where}: label '{label}' is none of the {len(index)} labels of {task.name} ({names})")
+            raise _strange_label(task, rows, row, label)
         number_in_source = next((row.values[c] for c in task.id_columns if c in row.values), number)
         inputs = tuple(_field(task, row, columns) for columns in task.fields)
         groups = tuple(_field(task, row, (column,)) for column in task.group_columns)
@@ -273,6 +274,37 @@ def _label_text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value)
+
+
+def same_label(name: str, labels: Sequence[str]) -> str | None:
+    """Return the one of some labels that a name stands for: the same, else the only one that differs in case alone."""
+    if name in labels:
+        return name
+    alike = [label for label in labels if label.casefold() == name.casefold()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def label_map_for(theirs: Sequence[str], ours: Sequence[str]) -> str:
+    """Return the option that calls a model's labels by ours: whole where LABEL_3 can only be 3, else with gaps to fill in."""
+    numbers = {name: name.rpartition("_")[2] for name in theirs if name.upper().startswith("LABEL_")}
+    if sorted(numbers.values()) == sorted(ours):
+        return f"label_map={','.join(f'{name}={number}' for name, number in numbers.items())}"
+    return f"label_map={','.join(f'{name}=TASK_LABEL' for name in theirs[:2])}{',…' if len(theirs) > 2 else ''}"
+
+
+def _strange_label(task: Task, rows: Sequence[Row], row: Row, label: str) -> DataError:
+    """Return the error for a label that the task has not; a single file has its labels from the model."""
+    names = ", ".join(task.labels[:20]) + (", …" if len(task.labels) > 20 else "")
+    if task.name in TASKS or "train" in task.files:
+        return DataError(
+            f"{row.where}: label '{label}' is none of the {len(task.labels)} labels of {task.name} ({names})"
+        )
+    held = sorted({_label_text(one.values.get(task.label_column)) for one in rows} - task.unlabelled)
+    shown = ", ".join(f"'{name}'" for name in held[:20]) + (", …" if len(held) > 20 else "")
+    return DataError(
+        f"{row.where}: label '{label}' is unknown: the model's labels are {names}, the file holds {shown}; if they mean the "
+        f"same, give {label_map_for(task.labels, held)}"
+    )
 
 
 def slug(name: str) -> str:

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import torch
 from conftest import SAMPLES
-from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+)
 
 from crt.catalogue import TASKS
 from crt.errors import ModelError
@@ -101,6 +108,7 @@ def test_label_words_must_differ(language_model, accelerator):
         load_predictor(f"zeroshot:{language_model}", TASKS["tnews"], accelerator, OPTIONS)
 
 
+@pytest.mark.filterwarnings("error::FutureWarning")
 def test_zeroshot_gives_the_likelihood_of_each_word(language_model, accelerator):
     """Equal to the plain way: prompt and word read together, one label after the other."""
     predictor = load_predictor(f"zeroshot:{language_model}", TASK, accelerator, OPTIONS)
@@ -115,6 +123,16 @@ def test_zeroshot_gives_the_likelihood_of_each_word(language_model, accelerator)
             scores.append(sum(logits[len(prompt) + k - 1, token] for k, token in enumerate(word)))
         assert found[row] == pytest.approx(torch.stack(scores).softmax(-1).numpy(), abs=1e-5)
     assert len({tuple(row) for row in found.tolist()}) == len(INPUTS)
+
+
+def test_a_model_without_memory(tmp_path, language_model, accelerator):
+    """One that keeps nothing of what it has read is refused when it is loaded, not in the middle of a grid."""
+    tokenizer = AutoTokenizer.from_pretrained(language_model)
+    shape = {"vocab_size": len(tokenizer), "n_positions": 512, "n_embd": 32, "n_layer": 1, "n_head": 2}
+    OpenAIGPTLMHeadModel(OpenAIGPTConfig(**shape)).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="OpenAIGPTLMHeadModel does not keep what it has read"):
+        load_predictor(f"zeroshot:{tmp_path}", TASK, accelerator, OPTIONS)
 
 
 def test_zeroshot_does_not_depend_on_the_batch(language_model, accelerator):

@@ -32,6 +32,7 @@ from crt.models.tiny import build_tiny
 from crt.models.transformer import MAX_LENGTH, TransformerClassifier
 from crt.records import RULE, TINY
 from crt.resources import rows_digest
+from crt.scoring.doubts import unread
 from crt.scoring.metrics import accuracy, macro_f1
 from crt.tasks import Split
 
@@ -184,6 +185,8 @@ def train(
     model, tokenizer = _new_model(task, train_split, options)
     base_model = str(model.config.crt_base_model)
     loop = Loop(model, tokenizer, train_split, accelerator, options)
+    for doubt in unread(loop.encoded.tokens, loop.encoded.unknown):
+        log.warning("%s on the training inputs: %s", base_model, doubt)
     file: StateFile | None = None
     if states is not None:
         key = fingerprint(_facts(task, train_split, selection, options, loop), model, tokenizer)

@@ -33,10 +33,11 @@ from benchmarks.common import data, machine, parsed, parser, table
 from benchmarks.encoders import MAX_LENGTH, Measured, counted, save_bert
 from crt.catalogue import TASKS, Task
 from crt.models import PredictOptions
+from crt.models.checkpoint import WIDTH, load_tokenizer
 from crt.models.processes import start
 from crt.models.recipe import TrainOptions
 from crt.models.training import EpochRecord, train
-from crt.models.transformer import WIDTH, encode, load_tokenizer
+from crt.models.transformer import encode
 from crt.tasks import Source, Split, load_training
 
 

@@ -13,9 +13,10 @@ import transformers
 
 from crt.catalogue import TASKS
 from crt.models import PredictOptions
+from crt.models.checkpoint import load_model, load_tokenizer
 from crt.models.processes import start
 from crt.models.tiny import build_tiny
-from crt.models.transformer import TransformerClassifier, load_model, load_tokenizer
+from crt.models.transformer import TransformerClassifier
 from crt.records import Input
 
 MAX_LENGTH, BATCH = 128, 32

@@ -6,4 +6,6 @@ SCORING_VERSION = 3
 """Raised whenever a published number changes its meaning, or a new one is stored; part of every cell's fingerprint.
 
 3: three metrics beside those of 2, whose values are as they were; so a cell of 2 lacks them and is measured again.
+`clean_unk_rate` came later and did not raise it: it says whether a model can read its input at all, and a cell without it is
+whole.
 """

@@ -39,6 +39,22 @@ def spellings(labels: Collection[str]) -> dict[str, str]:
     return found if len(found) == len(labels) else {}
 
 
+def same_label(name: str, labels: Sequence[str]) -> str | None:
+    """Return the one of some labels that a name stands for: the same, else the only one that is spelled otherwise."""
+    if name in labels:
+        return name
+    alike = [label for label in labels if folded(label) == folded(name)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def label_map_for(theirs: Sequence[str], ours: Sequence[str]) -> str:
+    """Return the option that calls a model's labels by ours: whole where LABEL_3 can only be 3, else with gaps to fill in."""
+    numbers = {name: name.rpartition("_")[2] for name in theirs if name.upper().startswith("LABEL_")}
+    if sorted(numbers.values()) == sorted(ours):
+        return f"label_map={','.join(f'{name}={number}' for name, number in numbers.items())}"
+    return f"label_map={','.join(f'{name}=TASK_LABEL' for name in theirs[:2])}{',…' if len(theirs) > 2 else ''}"
+
+
 def collected(rows: Iterable[Row], column: str, absent: Collection[str]) -> dict[str, int]:
     """Return the labels of rows, each with how many rows have it: integers in numeric order, others in code point order.
 

@@ -11,7 +11,7 @@ from crt import randomness
 from crt.catalogue import ABSENT, ALIASES, TASKS, Task
 from crt.errors import DataError, UnknownName, nearest, one_of, unknown
 from crt.files import exists, neighbour
-from crt.labels import collected, folded, label_of, spellings
+from crt.labels import collected, folded, label_map_for, label_of, spellings
 from crt.reading import READERS, SUFFIXES, Row, read_hub, read_rows, stem_of
 from crt.records import Example, Input
 from crt.resources import rows_digest
@@ -203,14 +203,15 @@ def load_split(task: Task, split: str, source: Source) -> Split:
     unlabelled = 0
     index = {label: number for number, label in enumerate(task.labels)}
     alike, respelled = spellings(task.labels), dict[str, str]()
-    for number, row in enumerate(_rows(task, split, source)):
+    rows = _rows(task, split, source)
+    for number, row in enumerate(rows):
         label = label_of(row, task.label_column)
         label = task.codes.get(label, label)
         if label not in index and (other := alike.get(folded(label))):
             respelled[label], label = other, other
         if label not in index:
             if label not in task.unlabelled:
-                raise _no_label(task, row, label)
+                raise _no_label(task, rows, row, label)
             unlabelled += 1
             continue
         number_in_source = next((row.values[c] for c in task.id_columns if c in row.values), number)
@@ -312,12 +313,19 @@ def _field(task: Task, row: Row, columns: Sequence[str]) -> str:
     raise _no_column(task, row, columns)
 
 
-def _no_label(task: Task, row: Row, label: str) -> DataError:
-    """Return the error for a label that the task has not."""
+def _no_label(task: Task, rows: Sequence[Row], row: Row, label: str) -> DataError:
+    """Return the error for a label that the task has not; where a file has none of them, they are those of a model."""
     names = ", ".join(task.labels[:20]) + (", …" if len(task.labels) > 20 else "")
-    hint = "; leave it empty where there is no label" if label == "-1" else ""
+    held = sorted({label_of(one, task.label_column) for one in rows} - task.unlabelled)
+    if task.name in TASKS or "train" in task.files or set(held) & set(task.labels):
+        hint = "; leave it empty where there is no label" if label == "-1" else ""
+        return DataError(
+            f"{row.where}: label '{label}' is none of the {len(task.labels)} labels of {task.name} ({names}){hint}"
+        )
+    shown = ", ".join(f"'{name}'" for name in held[:20]) + (", …" if len(held) > 20 else "")
     return DataError(
-        f"{row.where}: label '{label}' is none of the {len(task.labels)} labels of {task.name} ({names}){hint}"
+        f"{row.where}: label '{label}' is unknown: the model's labels are {names}, the file holds {shown}; if they mean the "
+        f"same, give {label_map_for(task.labels, held)}"
     )
 
 

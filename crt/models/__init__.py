@@ -10,6 +10,7 @@ import numpy as np
 from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.files import exists
+from crt.labels import label_map_for, same_label
 from crt.records import RULE, TINY, Input, Prediction
 from crt.tasks import Source, slug
 
@@ -207,29 +208,34 @@ def match_labels(
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the labels, in the order of the task, and for each the index of the model's output that stands for it.
 
-    Names are compared without regard to case. Names are never guessed from positions. A task without labels takes
-    those of the model.
+    Names that differ in case alone are one, unless that leaves a doubt. Names are never guessed from positions. A task
+    without labels takes those of the model.
 
     Raises:
         ModelError: the two sets of names differ, or the map names a label that the model has not.
     """
-    stray = [name for name in label_map if name not in found]
+    meant = {name: same_label(name, found) for name in label_map}
+    stray = [name for name in label_map if meant[name] is None]
     if stray:
         raise ModelError(f"label_map names '{stray[0]}', but model {model} has the labels {', '.join(found)}")
-    named = [label_map.get(name, name) for name in found]
+    new = {meant[name]: label for name, label in label_map.items()}
+    named = [new.get(name, name) for name in found]
     if len(set(named)) < len(named):
         raise ModelError(f"two labels of model {model} have one name: {_some(named)}; give each its own in label_map")
     if not task.labels:
         return tuple(named), tuple(range(len(named)))
-    mapped = [name.casefold() for name in named]
-    wanted = [label.casefold() for label in task.labels]
-    if sorted(mapped) == sorted(wanted):
-        return task.labels, tuple(mapped.index(label) for label in wanted)
-    missing = [label for label in task.labels if label.casefold() not in mapped]
-    extra = [name for name in named if name.casefold() not in wanted]
+    outputs = [same_label(label, named) for label in task.labels]
+    missing = [
+        label
+        for label, output in zip(task.labels, outputs, strict=True)
+        if output is None or (output != label and outputs.count(output) > 1)
+    ]
+    extra = [name for name in named if name not in outputs]
+    if not missing and not extra:
+        return task.labels, tuple(named.index(str(output)) for output in outputs)
     generic = all(name.upper().startswith("LABEL_") for name in found)
     advice = (
-        f"name them with label_map={','.join(f'{name}=TASK_LABEL' for name in found[:2])},…"
+        f"name them with {label_map_for(found, task.labels)}"
         if generic or len(found) == len(task.labels)
         else "was it trained on another data set?"
     )

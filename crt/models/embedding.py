@@ -16,22 +16,9 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.models import EMBEDDING, PredictOptions
+from crt.models.checkpoint import check_length, check_tokenizer, load_model, load_tokenizer, model_name, weights_of
 from crt.models.processes import precision_of
-from crt.models.transformer import (
-    MAX_LENGTH,
-    ROWS,
-    Encoded,
-    autocast,
-    check_length,
-    collate,
-    encode,
-    in_batches,
-    load_model,
-    load_tokenizer,
-    model_name,
-    settings_of,
-    weights_of,
-)
+from crt.models.transformer import MAX_LENGTH, ROWS, Encoded, autocast, collate, encode, in_batches, settings_of
 from crt.records import Input, Prediction
 from crt.tasks import Source, load_training
 
@@ -140,11 +127,13 @@ def load_embedding(
     if missing:
         raise ModelError(f"model {spec} is no encoder (missing: {', '.join(missing[:3])})")
     length = options.max_length or int(getattr(model.config, "crt_max_length", MAX_LENGTH))
+    tokenizer = load_tokenizer(spec, length, len(task.fields))
+    check_tokenizer(spec, model, tokenizer)
     check_length(spec, model, length)
     model.to(accelerator.device)
     name = f"{EMBEDDING}:{model_name(spec, model)}"
     found = EmbeddingClassifier(
-        model, load_tokenizer(spec, length), accelerator, options, name=name, labels=task.labels, max_length=length
+        model, tokenizer, accelerator, options, name=name, labels=task.labels, max_length=length
     )
     train, _ = load_training(task, source)
     classes = [train.where(lambda example, k=k: example.label == k).limited(EXAMPLES) for k in range(len(task.labels))]  # type: ignore[misc]

@@ -18,8 +18,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.errors import ModelError
 from crt.files import remove_leftovers, replacing
+from crt.models.checkpoint import weights_of
 from crt.models.processes import gather, share
-from crt.models.transformer import weights_of
 
 log = logging.getLogger(__name__)
 

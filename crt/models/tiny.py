@@ -6,7 +6,7 @@ from pathlib import Path
 
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
-from crt.models.transformer import WIDTH
+from crt.models.checkpoint import WIDTH
 from crt.records import Input
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -24,21 +24,16 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from crt.catalogue import Task
 from crt.errors import ModelError, remedy
 from crt.models import augmented_name, predict_all
+from crt.models.checkpoint import check_length, check_room, check_tokenizer, load_model, load_tokenizer, model_name
 from crt.models.loop import Loop
 from crt.models.processes import precision_of, share
 from crt.models.recipe import SELECTION_METRICS, TrainOptions
 from crt.models.resuming import State, StateFile, fingerprint
 from crt.models.tiny import build_tiny
-from crt.models.transformer import (
-    MAX_LENGTH,
-    TransformerClassifier,
-    check_length,
-    load_model,
-    load_tokenizer,
-    model_name,
-)
+from crt.models.transformer import MAX_LENGTH, TransformerClassifier
 from crt.records import RULE, TINY
 from crt.resources import rows_digest
+from crt.scoring.doubts import unread
 from crt.tasks import Split
 
 log = logging.getLogger(__name__)
@@ -153,6 +148,8 @@ def train(
     model, tokenizer = _new_model(task, train_split, options)
     base_model = str(model.config.crt_base_model)
     loop = Loop(model, tokenizer, train_split, accelerator, options)
+    for doubt in unread(loop.encoded.tokens, loop.encoded.unknown):
+        log.warning("%s on the training inputs: %s", base_model, doubt)
     file: StateFile | None = None
     if states is not None:
         key = fingerprint(_facts(task, train_split, selection, options, loop), model, tokenizer)
@@ -227,11 +224,14 @@ def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrai
     tokenizer: PreTrainedTokenizerBase
     if options.model == TINY:
         model, tokenizer = build_tiny([example.input for example in split.examples], id2label, length)
+        check_room(TINY, tokenizer, length, len(task.fields))
         name = TINY
     else:
-        tokenizer = load_tokenizer(options.model, length)
+        tokenizer = load_tokenizer(options.model, length, len(task.fields))
         label2id = {label: index for index, label in id2label.items()}
-        model, _ = load_model(options.model, num_labels=len(id2label), id2label=id2label, label2id=label2id)
+        head = {"num_labels": len(id2label), "id2label": id2label, "label2id": label2id, "problem_type": None}
+        model, _ = load_model(options.model, **head)
+        check_tokenizer(options.model, model, tokenizer)
         check_length(options.model, model, length)
         name = model_name(options.model, model)
         tokenizer.model_max_length = length

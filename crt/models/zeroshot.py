@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 from crt.catalogue import Task
 from crt.errors import ModelError, without_password
 from crt.models import ZEROSHOT, PredictOptions
+from crt.models.checkpoint import check_tokenizer, load_model, load_tokenizer, model_name, weights_of
 from crt.models.processes import gather, precision_of, share
-from crt.models.transformer import (
-    MAX_LENGTH,
-    ROWS,
-    autocast,
-    load_model,
-    load_tokenizer,
-    model_name,
-    settings_of,
-    weights_of,
-)
+from crt.models.transformer import MAX_LENGTH, ROWS, autocast, settings_of
 from crt.records import Input, Prediction
 from crt.resources import read_json, resource_dir
 
@@ -100,6 +93,12 @@ class LanguageModel:
         self.model, self.tokenizer, self.accelerator, self.options = model, tokenizer, accelerator, options
         self.name, self.labels, self.prompt, self.max_length = name, labels, prompt, max_length
         self.precision = precision_of(accelerator)
+        # what was read is called past_key_values by older versions of transformers; 5.40 forgets that name
+        self.cache = next(
+            (name for name in ("cache", "past_key_values") if name in signature(model.forward).parameters), ""
+        )
+        if not self.cache:
+            raise ModelError(f"{name} cannot be asked: {type(model).__name__} does not keep what it has read")
         self.words = [self._ids(word) for word in prompt.words]
         # what stands before a text, like [CLS] or <s>, but nothing that ends it: the label word comes next
         whole, plain = tokenizer("好")["input_ids"], self._ids("好")
@@ -159,14 +158,14 @@ class LanguageModel:
         batch = torch.tensor(rows, device=self.accelerator.device)
         with autocast(self.accelerator.device, self.precision):
             start = self.model(batch, use_cache=True)
-            cache = start.past_key_values
+            cache = getattr(start, self.cache)
             first = start.logits[:, -1].float().log_softmax(-1)
             scores = []
             for word in self.words:
                 score = first[:, word[0]]
                 if len(word) > 1:
                     rest = torch.tensor([word[:-1]] * len(rows), device=batch.device)
-                    logits = self.model(rest, past_key_values=cache, use_cache=True).logits.float().log_softmax(-1)
+                    logits = self.model(rest, **{self.cache: cache}, use_cache=True).logits.float().log_softmax(-1)
                     cache.crop(1 - len(word))
                     score = score + sum(logits[:, place, token] for place, token in enumerate(word[1:]))
                 scores.append(score)
@@ -311,7 +310,8 @@ def load_zeroshot(spec: str, task: Task, accelerator: Accelerator, options: Pred
         raise ModelError(f"model {spec} is no causal language model (missing: {', '.join(missing[:3])})")
     model.to(accelerator.device)
     name = f"{ZEROSHOT}:{model_name(spec, model)}"
-    tokenizer = load_tokenizer(spec, length)
+    tokenizer = load_tokenizer(spec, length, texts=0)
+    check_tokenizer(spec, model, tokenizer, pads=False)
     return LanguageModel(
         model, tokenizer, accelerator, options, name=name, labels=task.labels, prompt=prompt, max_length=length
     )

@@ -167,10 +167,19 @@ def relative_drop(o: Outcome) -> float | None:
     return None if kept is None else 1.0 - kept
 
 
+def unknown_share(*, tokens: NDArray[np.int64], unknown: NDArray[np.int64]) -> float | None:
+    """Return the share of the tokens that are unknown to the model; None without a token."""
+    return _ratio(int(unknown.sum()), int(tokens.sum()))
+
+
+def clean_unk_rate(o: Outcome) -> float | None:
+    """Unknown share of the tokens of the original inputs; None without a tokenizer."""
+    return unknown_share(tokens=o.tokens[:, 0], unknown=o.unknown[:, 0])
+
+
 def unk_rate_increase(o: Outcome) -> float | None:
     """Unknown share of the perturbed tokens minus that of the clean ones; None without a tokenizer."""
-    tokens, unknown = o.tokens.sum(axis=0), o.unknown.sum(axis=0)
-    return _difference(_ratio(unknown[1], tokens[1]), _ratio(unknown[0], tokens[0]))
+    return _difference(unknown_share(tokens=o.tokens[:, 1], unknown=o.unknown[:, 1]), clean_unk_rate(o))
 
 
 METRICS: Mapping[str, Metric] = {
@@ -309,6 +318,12 @@ METRICS: Mapping[str, Metric] = {
             "lower",
             lambda o: _ratio(int(np.sum(_clean_labels(o) != _perturbed_labels(o))), len(o.gold)),
         ),
+        Metric(
+            "clean_unk_rate",
+            "share of the tokens of the original inputs that are unknown: what the model does not see even when clean",
+            "lower",
+            clean_unk_rate,
+        ),
     )
 }
 """The metrics by name: those of the reference protocol, then what crt adds."""
@@ -320,7 +335,9 @@ REFERENCE_METRICS = (
 )  # fmt: skip
 """The metric columns of the reference protocol, in its order."""
 
-CLEAN_METRICS = ("clean_acc", "clean_macro_f1", "num_examples", "num_clean_correct", "truncated_rate")
+CLEAN_METRICS = (
+    "clean_acc", "clean_macro_f1", "num_examples", "num_clean_correct", "truncated_rate", "clean_unk_rate",
+)  # fmt: skip
 """The metrics that a clean cell has."""
 
 

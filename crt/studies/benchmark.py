@@ -1,14 +1,18 @@
 """The main experiment: how much worse does a model get on perturbed input?"""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from crt.grid import Grid
 from crt.models import PredictOptions
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import CLEAN, Cell, CellRecord, Prediction
+from crt.scoring.doubts import doubts
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.scoring.slices import facts_of
 from crt.studies import cells
@@ -19,6 +23,8 @@ from crt.tasks import Source
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
+log = logging.getLogger(__name__)
 
 
 def run(
@@ -48,6 +54,8 @@ def _measure(grid: Grid, group: Group, loaded: Sequence[Loaded], pending: dict[C
     examples = group.split.examples
     answers = Answers(group.predictor, [example.input for example in examples])
     clean = answers.of([example.input for example in examples])
+    for doubt in doubts(np.array([example.label for example in examples]), clean, group.task.labels):
+        log.warning("%s on %s: %s", group.predictor.name, group.task.name, doubt)
     for cell in (cell for cell in pending if cell.perturbation == CLEAN):
         untouched = perturb_all(find_sites(examples, lambda _: ()), name=CLEAN, prob=0.0, seed=0)
         outcome = outcome_of(examples, group.task.labels, untouched, clean, clean, from_table=False)

@@ -7,13 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from crt.catalogue import Task
 from crt.errors import TrackingError, is_full, remedy, without_password
 from crt.models import checkpoint_alias
 from crt.models.processes import share
-from crt.models.recipe import TrainOptions
+from crt.models.recipe import SELECTION_METRICS, TrainOptions
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, train
 from crt.records import ResolvedModel
+from crt.scoring.doubts import not_learnt
 from crt.studies.answers import at_hand
 from crt.tasks import Source, Split, labels_of, load_training
 
@@ -134,6 +137,11 @@ def _register(
     value = checkpoint.epoch.selection[options.selection_metric]
     alias = checkpoint_alias(checkpoint.base_model, options.seed)
     tracker.log_metrics({f"best_{name}": score for name, score in checkpoint.epoch.selection.items()})
+    gold = np.array([example.label for example in selection.examples])
+    doubt = not_learnt(gold, task.labels, SELECTION_METRICS[options.selection_metric], value)
+    if doubt:
+        doubt = f"{options.selection_metric} on {selection.name}: {doubt}"
+        log.warning("%s: %s", checkpoint.base_model, doubt)
     try:
         version, message = registry.register(
             tracker.run_id,
@@ -144,6 +152,7 @@ def _register(
             metric=options.selection_metric,
             value=value,
             digest=selection.digest(),
+            warning=doubt,
         )
     except Exception as error:  # that of safetensors is no OSError
         if not (isinstance(error, OSError) or is_full(error)):

@@ -104,6 +104,7 @@ def register(
     metric: str,
     value: float,
     digest: str,
+    warning: str = "",
 ) -> tuple[str, str]:
     """Log a checkpoint as an MLflow model and register it; move the alias `best` only to a better one.
 
@@ -119,6 +120,7 @@ def register(
         metric: that the best epoch was chosen by.
         value: of the metric on the selection data.
         digest: of the selection data.
+        warning: what speaks against the version; kept as the tag `crt.warning`.
 
     Returns:
         `name/version`, and a sentence that says what happened to the alias `best`.
@@ -140,6 +142,7 @@ def register(
     )
     tags = {"metric": metric, "value": repr(value), "selection_digest": digest}
     tags |= {"run_id": run_id, "base_model": str(model.config.crt_base_model)}
+    tags |= {"crt.warning": warning} if warning else {}
     registered = task.registered_name
     made = mlflow.register_model(info.model_uri, registered, tags=tags)
     version = made.version

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 import torch
 from conftest import SAMPLES
-from transformers import AutoModelForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+)
 
 from crt.catalogue import TASKS
 from crt.errors import ModelError
@@ -66,7 +71,7 @@ def test_an_encoder_without_pooler_has_one_fingerprint(encoder, accelerator, tmp
         load_predictor(f"embedding:{copy}", TASK, accelerator, OPTIONS, Source(SAMPLES)).fingerprint for _ in range(2)
     }
     assert len(found) == 1
-    weights = {k: v for k, v in weights.items() if "layer.0" not in k}
+    weights = {k: v for k, v in weights.items() if "layer.0.output" not in k}
     save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match="is no encoder"):
         load_predictor(f"embedding:{copy}", TASK, accelerator, OPTIONS, Source(SAMPLES))
@@ -85,6 +90,7 @@ def test_label_words_must_differ(language_model, accelerator):
         load_predictor(f"zeroshot:{language_model}", TASKS["tnews"], accelerator, OPTIONS)
 
 
+@pytest.mark.filterwarnings("error::FutureWarning")
 def test_zeroshot_gives_the_likelihood_of_each_word(language_model, accelerator):
     """Equal to the plain way: prompt and word read together, one label after the other."""
     predictor = load_predictor(f"zeroshot:{language_model}", TASK, accelerator, OPTIONS)
@@ -99,6 +105,16 @@ def test_zeroshot_gives_the_likelihood_of_each_word(language_model, accelerator)
             scores.append(sum(logits[len(prompt) + k - 1, token] for k, token in enumerate(word)))
         assert found[row] == pytest.approx(torch.stack(scores).softmax(-1).numpy(), abs=1e-5)
     assert len({tuple(row) for row in found.tolist()}) == len(INPUTS)
+
+
+def test_a_model_without_memory(tmp_path, language_model, accelerator):
+    """One that keeps nothing of what it has read is refused when it is loaded, not in the middle of a grid."""
+    tokenizer = AutoTokenizer.from_pretrained(language_model)
+    shape = {"vocab_size": len(tokenizer), "n_positions": 512, "n_embd": 32, "n_layer": 1, "n_head": 2}
+    OpenAIGPTLMHeadModel(OpenAIGPTConfig(**shape)).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="OpenAIGPTLMHeadModel does not keep what it has read"):
+        load_predictor(f"zeroshot:{tmp_path}", TASK, accelerator, OPTIONS)
 
 
 def test_zeroshot_does_not_depend_on_the_batch(language_model, accelerator):

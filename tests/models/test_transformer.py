@@ -14,7 +14,8 @@ from transformers import AutoModelForSequenceClassification, BertConfig, Deberta
 from crt.catalogue import TASKS
 from crt.errors import ModelError
 from crt.models import PredictOptions, load_predictor, match_labels, predict_all
-from crt.models.transformer import WIDTH, check_length, encode, plan_batches
+from crt.models.checkpoint import WIDTH, check_length
+from crt.models.transformer import encode, plan_batches
 from crt.tasks import Source
 
 OPTIONS = PredictOptions(max_length=64)
@@ -137,14 +138,6 @@ def test_checkpoint_without_weights(copy, accelerator):
     """A folder without weights is an error that lists what it holds."""
     (copy / "model.safetensors").unlink()
     with pytest.raises(ModelError, match=r"no usable weights .* the folder holds config\.json"):
-        load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
-
-
-def test_pickled_weights_are_not_loaded(copy, accelerator):
-    """Weights that stand only in a pickle are refused."""
-    torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
-    (copy / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match="pickled weights are not loaded"):
         load_predictor(str(copy), TASKS["tnews"], accelerator, OPTIONS)
 
 

@@ -91,7 +91,7 @@ COMMON = """
     num_examples 5   num_changed 4   changed_rate 4/5   mean_char_change_ratio 3/5
     num_clean_correct 4   num_attack_eval 3   attack_success_rate 2/3
     site_rate 1   edit_rate 7/15   unk_rate_increase 114/870   changed_acc 2/4   truncated_rate 2/5
-    relative_drop 1/4   attack_success_rate_of_clean_correct 2/4   label_changed_rate_of_all 3/5
+    relative_drop 1/4   attack_success_rate_of_clean_correct 2/4   label_changed_rate_of_all 3/5   clean_unk_rate 2/29
 """
 """By hand. Clean: F1 of label 0 is 2*3/(3+3) = 1, of label 1 is 2*1/(2+1) = 2/3; label 2 is not in gold, so the mean is
 5/6. Perturbed: label 0 has 2*2/(3+2) = 4/5, label 1 has 2*1/(2+2) = 1/2, together 13/20. Changes per character: 3/10,
@@ -107,7 +107,7 @@ CASES = {
         macro_f1_drop 0 num_examples 2 num_changed 2 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 4
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 2 num_attack_eval 2
         attack_success_rate 0 site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 1 truncated_rate 0
-        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0""",
+        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0 clean_unk_rate 0""",
     ),
     "nothing to edit, nothing changed": (
         (Row(0, 0, 0, **UNTOUCHED), Row(1, 0, 0, **UNTOUCHED)),
@@ -116,7 +116,7 @@ CASES = {
         macro_f1_drop 0 num_examples 2 num_changed 0 changed_rate 0 mean_char_change_ratio 0 num_resource_hits 0
         resource_coverage_rate 0 mean_resource_hits_per_example 0 num_clean_correct 1 num_attack_eval 0
         site_rate 0 unk_rate_increase 0 truncated_rate 0
-        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0""",
+        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0 clean_unk_rate 0""",
     ),
     "right when clean, all wrong when perturbed": (
         (Row(0, 0, 1), Row(1, 1, 0)),
@@ -125,7 +125,7 @@ CASES = {
         macro_f1_drop 1 num_examples 2 num_changed 2 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 4
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 2 num_attack_eval 2
         attack_success_rate 1 site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 0 truncated_rate 0
-        relative_drop 1 attack_success_rate_of_clean_correct 1 label_changed_rate_of_all 1""",
+        relative_drop 1 attack_success_rate_of_clean_correct 1 label_changed_rate_of_all 1 clean_unk_rate 0""",
     ),
     "clean accuracy 0: no robustness score, no attack": (
         (Row(0, 1, 0), Row(0, 2, 2)),
@@ -134,7 +134,7 @@ CASES = {
         num_examples 2 num_changed 2 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 4
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 0 num_attack_eval 0
         site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 1/2 truncated_rate 0
-        label_changed_rate_of_all 1/2""",
+        label_changed_rate_of_all 1/2 clean_unk_rate 0""",
     ),
     "no tokenizer: no unknown tokens to speak of": (
         (Row(0, 0, 0, tokens=(0, 0)),),
@@ -152,7 +152,7 @@ CASES = {
         macro_f1_drop 1/3 num_examples 2 num_changed 1 changed_rate 1/2 mean_char_change_ratio 1/4 num_resource_hits 2
         resource_coverage_rate 1/2 mean_resource_hits_per_example 1 num_clean_correct 2 num_attack_eval 1
         attack_success_rate 1 site_rate 1/2 edit_rate 1/2 unk_rate_increase 1/4 changed_acc 0 truncated_rate 0
-        relative_drop 1/2 attack_success_rate_of_clean_correct 1/2 label_changed_rate_of_all 1/2""",
+        relative_drop 1/2 attack_success_rate_of_clean_correct 1/2 label_changed_rate_of_all 1/2 clean_unk_rate 0""",
     ),
     "several classes, with a table": (
         ORDINARY,

@@ -4,12 +4,15 @@ Also whether there is a file or folder of a name that may be anything: pathlib r
 say where there is none.
 """
 
+import atexit
 import os
 import platform
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
@@ -17,6 +20,7 @@ from typing import IO
 from filelock import FileLock
 
 from crt.errors import CrtError, nearest, remedy
+from crt.liveness import space, started
 
 _HOST = re.sub(r"\W", "-", platform.node())
 _PARTIAL = re.compile(rf"\..+\.{_HOST}\.\d+\.partial")
@@ -155,3 +159,21 @@ def _remove_partials(folder: Path) -> None:
         if _PARTIAL.fullmatch(path.name):
             with suppress(OSError):
                 path.unlink()
+
+
+@cache
+def scratch() -> Path:
+    """Return the folder for large temporary files of this process; it goes with the process.
+
+    What processes left that were killed goes at the next call on their host.
+    """
+    root = Path(tempfile.gettempdir()) / f"crt-{sha256(f'{Path.home()} {space()}'.encode()).hexdigest()[:16]}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    for folder in root.iterdir():
+        pid, _, began = folder.name.partition("-")
+        if pid.isdecimal() and started(int(pid)) not in (began, ""):
+            shutil.rmtree(folder, ignore_errors=True)
+    mine = root / f"{os.getpid()}-{started(os.getpid())}"
+    mine.mkdir(exist_ok=True)
+    atexit.register(shutil.rmtree, mine, ignore_errors=True)
+    return mine

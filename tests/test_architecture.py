@@ -35,7 +35,9 @@ class Layer(NamedTuple):
 LAYERS = {
     "root": Layer(("crt",), ""),
     "ground": Layer(
-        ("crt.errors", "crt.files", "crt.invocation", "crt.randomness", "crt.records"), "ground", "filelock numpy"
+        ("crt.errors", "crt.files", "crt.invocation", "crt.liveness", "crt.randomness", "crt.records"),
+        "ground",
+        "filelock numpy",
     ),
     "reading": Layer(
         ("crt.catalogue", "crt.decoding", "crt.labels", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),

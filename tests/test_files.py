@@ -6,12 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
 from crt.errors import CrtError
 from crt.files import no_such, remove_leftovers, replacing, write_files
+from crt.liveness import started
 
 HOST = re.sub(r"\W", "-", platform.node())
 
@@ -91,3 +93,30 @@ def test_a_missing_path_is_answered_with_the_nearest(tmp_path, name, kind, messa
     (tmp_path / "reviews.csv").touch()
     (tmp_path / "reviews").mkdir()
     assert no_such(tmp_path / name, kind) == f"{tmp_path / name}: {message.format(tmp_path)}"
+
+
+def test_scratch_goes_with_its_process(tmp_path):
+    """Large temporary files go at the end of a process, and those of a killed one at the next start; others stay."""
+    code = (
+        "import os, signal, sys; from crt.files import scratch\n"
+        "(scratch() / 'large').touch(); print(scratch(), flush=True)\n"
+        "if sys.argv[1] == 'killed': os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+
+    def run(how):
+        done = subprocess.run(
+            [sys.executable, "-c", code, how], env=environment, capture_output=True, text=True, check=False
+        )
+        return Path(done.stdout.strip())
+
+    killed = run("killed")
+    assert (killed / "large").exists()
+    foreign = killed.parent / "mine"
+    foreign.mkdir()
+    alive = killed.parent / f"{os.getpid()}-{started(os.getpid())}"
+    alive.mkdir()
+    ended = run("whole")
+    assert ended.parent == killed.parent
+    assert not ended.exists()
+    assert names(killed.parent) == sorted([alive.name, "mine"])

@@ -19,9 +19,9 @@ from test_tracking import record
 
 from crt.errors import TrackingError
 from crt.reporting.table import detail_table
-from crt.tracking import waiting
+from crt.tracking import processes, waiting
 from crt.tracking.history import read_stored
-from crt.tracking.processes import CLOSED, HOST, PID, SPACE, STARTED, process_tags
+from crt.tracking.processes import CLOSED, HEARTBEAT, HOST, PID, SILENCE, SPACE, STARTED, process_tags
 from crt.tracking.runs import open_run
 from crt.tracking.waiting import database_of
 
@@ -99,6 +99,8 @@ def test_runs_of_dead_processes_are_closed(store):
         "reused": {**ours, STARTED: "1"},
         "elsewhere": {**ours, PID: str(gone.pid), HOST: "another"},
         "in another container": {**ours, PID: str(gone.pid), SPACE: "pid:[1]"},
+        "silent": {**ours, HOST: "another", HEARTBEAT: str(int(time.time()) - SILENCE - 3600)},
+        "of a version without heartbeats": {**{k: v for k, v in ours.items() if k != HEARTBEAT}, HOST: "another"},
         "alive": ours,
         "foreign": {},
     }
@@ -107,8 +109,29 @@ def test_runs_of_dead_processes_are_closed(store):
         pass
     assert status_of(runs["gone"]) == ("KILLED", f"process {gone.pid} of {ours[HOST]} ended without closing this run")
     assert status_of(runs["reused"])[0] == "KILLED"
-    others = ("elsewhere", "in another container", "alive", "foreign")
-    assert [status_of(runs[name]) for name in others] == [("RUNNING", None)] * 4
+    assert status_of(runs["silent"]) == ("KILLED", f"process {ours[PID]} of another has said nothing for 3 hours")
+    others = ("elsewhere", "in another container", "of a version without heartbeats", "alive", "foreign")
+    assert [status_of(runs[name]) for name in others] == [("RUNNING", None)] * 5
+
+
+def test_an_open_run_has_a_heartbeat(store, monkeypatch):
+    """While a run is open its process says again and again that it lives; a store that fails once is no harm."""
+    monkeypatch.setattr(processes, "BEAT", 0.05)
+    with open_run("grid", "test", {}) as tracker:
+        whole, calls = tracker.client.set_tag, []
+
+        def once_away(*arguments):
+            calls.append(arguments)
+            if len(calls) == 1:
+                raise ConnectionError
+            return whole(*arguments)
+
+        monkeypatch.setattr(tracker.client, "set_tag", once_away)
+        for _ in range(200):
+            if len(calls) > 2:
+                break
+            time.sleep(0.05)
+        assert int(mlflow.get_run(tracker.run_id).data.tags[HEARTBEAT]) >= int(calls[1][2])
 
 
 def test_a_killed_process_leaves_no_running_run(store, tmp_path):

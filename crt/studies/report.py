@@ -24,7 +24,7 @@ def report(found: Comparison, evidence: Evidence, tables: tuple[PaperTable, ...]
         command: that makes the comparison again.
     """
     cells = found.cells
-    datasets, models = (list(dict.fromkeys(in_order(cells)[key])) for key in ("dataset", "model"))
+    datasets, models = (list(dict.fromkeys(found.summary[key])) for key in ("dataset", "model"))
     named = models[0] if len(models) == 1 else f"{len(models)} models"
     clean = in_order(cells[cells["perturbation"] == CLEAN])
     counts = {str(name): int(rows["num_examples"].max()) for name, rows in cells.groupby("dataset")}

@@ -11,6 +11,7 @@ import numpy as np
 
 from crt.catalogue import Task
 from crt.errors import TrackingError, is_full, remedy, without_password
+from crt.files import scratch
 from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.recipe import SELECTION_METRICS, TrainOptions
@@ -79,7 +80,7 @@ def run(
             }
         )
     reference = ""
-    with tempfile.TemporaryDirectory(prefix="crt-train-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="train-", dir=scratch()) as temporary:
         records = train(
             task, train_split, selection, accelerator, options, Path(temporary), states=STATES, resume=resume
         )

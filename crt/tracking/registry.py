@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable, Mapping
-from functools import cache
 from hashlib import sha256
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -15,6 +14,7 @@ from mlflow.exceptions import MlflowException
 
 from crt.catalogue import Task
 from crt.errors import TrackingError, is_full, no_room, without_password
+from crt.files import scratch
 from crt.records import TINY
 from crt.tasks import slug
 from crt.tracking.waiting import MOVED
@@ -85,13 +85,7 @@ def _fetched(uri: str, place: str) -> str:
     """Return the folder of a model: the one of the store where that is on this machine, else a copy, deleted at exit."""
     if len(urlsplit(place).scheme) < 2 or place.startswith("file:"):  # one letter: the drive of a Windows path
         return str(mlflow.artifacts.download_artifacts(uri))
-    return str(mlflow.artifacts.download_artifacts(uri, dst_path=tempfile.mkdtemp(dir=_downloads().name)))
-
-
-@cache
-def _downloads() -> tempfile.TemporaryDirectory[str]:
-    """Return the folder that this process downloads to; it ends with the process."""
-    return tempfile.TemporaryDirectory(prefix="crt-models-", ignore_cleanup_errors=True)
+    return str(mlflow.artifacts.download_artifacts(uri, dst_path=tempfile.mkdtemp(prefix="model-", dir=scratch())))
 
 
 def register(

@@ -7,7 +7,6 @@ leaves at most one cell that does not count, and a rerun does what is missing.
 import json
 import logging
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -32,15 +31,15 @@ from crt.invocation import next_command
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
 from crt.tracking import registry
 from crt.tracking.history import EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
-from crt.tracking.processes import HOST, close_dead, process_tags
+from crt.tracking.processes import PID, beating, close_dead, process_tags
 from crt.tracking.waiting import closing_time, first_contact, refusal, store_error, twice
 
 log = logging.getLogger(__name__)
 
 NOTE = 7900
 """Characters of a note: MLflow cuts longer ones in the middle of a line."""
-RUNNING = f"tags.`{HOST}` = '{platform.node()}' and attributes.status = 'RUNNING'"
-"""Runs that a process of this host works on, or worked on when it died."""
+RUNNING = f"tags.`{PID}` LIKE '%' and attributes.status = 'RUNNING'"
+"""Runs that a process of crt works on, or worked on when it died."""
 
 
 @contextmanager
@@ -67,7 +66,7 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
         raise store_error(error) from error
     tracker = MlflowTracker(run.info.run_id, run.info.experiment_id)
     try:
-        with _closing(mlflow.end_run):
+        with _closing(mlflow.end_run), beating(tracker.client, tracker.run_id):
             # the UI then opens the experiment on its runs, not on the pages for language model applications
             tracker.client.set_experiment_tag(
                 tracker.experiment_id, "mlflow.experimentKind", "custom_model_development"
@@ -245,7 +244,7 @@ class MlflowTracker:
         tags = {**self._tags, KIND: kind, "mlflow.parentRunId": self.run_id}
         run = self.client.create_run(self.experiment_id, run_name=name, tags=tags)
         tracker = MlflowTracker(run.info.run_id, self.experiment_id)
-        with _closing(partial(self.client.set_terminated, tracker.run_id)):
+        with _closing(partial(self.client.set_terminated, tracker.run_id)), beating(self.client, tracker.run_id):
             tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
             yield tracker
 

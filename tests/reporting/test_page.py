@@ -231,6 +231,13 @@ def test_long_stretches_are_shortened():
     assert len(text) <= browser.STRETCH + 3
 
 
+def test_a_large_example_leaves_room_for_the_others(monkeypatch):
+    """One that does not fit is left out, and those behind it are shown all the same."""
+    monkeypatch.setattr(browser, "BYTES", 2000)
+    huge = example(0, original=["好" * 10], perturbed=["好" * 10], gold="大" * 5000)
+    assert island([huge, example(1), example(2)])[1] == 2
+
+
 def test_examples_are_taken_in_turns(monkeypatch, undrawn):
     """What does not fit is left out evenly among the cells, and the page says how many are."""
     examples = [example(n, model=m) for m in ("a", "b") for n in range(50)]

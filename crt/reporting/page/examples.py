@@ -63,9 +63,10 @@ def island(examples: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
     size = 0
     for _, number in sorted(turns):
         text = json.dumps(_record(examples[number], places), ensure_ascii=False, separators=(",", ":"))
-        size += len(text.encode()) + 1
-        if size > BYTES:
-            break
+        more = len(text.encode()) + 1
+        if size + more > BYTES:
+            continue  # a smaller one may still have room
+        size += more
         kept.append(text)
     head = json.dumps({key: list(map(visible, names)) for key, names in values.items()}, ensure_ascii=False)
     data = f'{{"values":{head},"rows":[{",".join(kept)}]}}'

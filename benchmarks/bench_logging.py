@@ -41,7 +41,7 @@ PATIENCE = 120
 
 
 class Missing(Exception):
-    """A store cannot be had here."""
+    """A store is not available here."""
 
 
 def main() -> None:

@@ -92,7 +92,7 @@ def _has_chinese(encoding: str) -> bool:
 
 
 def _quieten() -> None:
-    """Keep MLflow from telling what is none of the user's business: this process is ours."""
+    """Keep MLflow from printing what a user of crt does not need."""
     os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     # the one prints the traceback of every error that it raises, too; the other looks for a model card on the hub

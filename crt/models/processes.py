@@ -41,7 +41,7 @@ def start(precision: str = "auto") -> Accelerator:
     try:
         accelerator = Accelerator(mixed_precision=chosen)
     except ValueError as error:
-        raise ModelError(f"precision {precision} cannot be had on this device: {error}") from error
+        raise ModelError(f"precision {precision} is not supported on this device: {error}") from error
     # accelerate launch leaves a single CPU process one thread where the user says nothing
     unset = "1" if "ACCELERATE_MIXED_PRECISION" in os.environ else None
     alone = accelerator.device.type == "cpu" and accelerator.num_processes == 1

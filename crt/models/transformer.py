@@ -137,7 +137,7 @@ def in_batches(
 ) -> NDArray[np.float32]:
     """Return float32[n, width]: the rows that `forward` gives for batches of features, shared out among the processes.
 
-    A row that holds a number that is none (NaN or infinity) is all NaN: there is no answer for this input.
+    A row with a NaN or an infinity becomes all NaN: there is no answer for this input.
     """
     found = np.full((len(encoded.lengths), width), np.nan, dtype=np.float32)
     batches = plan_batches(encoded.lengths, budget)

@@ -43,7 +43,7 @@ FACTS: Mapping[str, Callable[[Input], float]] = {
 
 RESOURCES: tuple[str, ...] = ("readings.json",)
 LIBRARIES: tuple[str, ...] = ("OpenCC", "jieba")
-"""What FACTS rest on."""
+"""What FACTS depend on."""
 
 
 def facts_of(examples: Sequence[Example], seen: frozenset[Input] | None) -> dict[str, list[object]]:

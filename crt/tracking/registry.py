@@ -67,7 +67,7 @@ def resolve(spec: str) -> tuple[str, str]:
             client.get_model_version(name, version)
         place = without_password(client.get_model_version_download_uri(name, version))
     except MlflowException as error:
-        raise TrackingError(f"model {spec} cannot be had: {_registry_hint(client, reference)} ({error})") from error
+        raise TrackingError(f"model {spec} is not available: {_registry_hint(client, reference)} ({error})") from error
     try:
         folder = _fetched(f"models:/{name}/{version}", place)
     except (MlflowException, OSError) as error:

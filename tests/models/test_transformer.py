@@ -165,7 +165,7 @@ def test_a_name_that_is_too_long(accelerator):
 
 
 def test_unknown_hub_id(accelerator):
-    """A hub id that cannot be had suggests the nearest known name and the way without the hub."""
+    """A hub id that is not available suggests the nearest known name and the way without the hub."""
     with pytest.raises(ModelError, match=r"did you mean 'bert-base-chinese'\? without the hub, give the folder"):
         load_predictor("bert-base-chinse", TASKS["tnews"], accelerator, OPTIONS)
 

@@ -15,6 +15,7 @@ import mlflow
 import pandas as pd
 import pytest
 from conftest import ROOT, SAMPLES
+from mlflow.exceptions import MlflowException
 from test_tracking import record
 
 from crt.errors import TrackingError
@@ -218,6 +219,31 @@ def test_a_folder_with_a_blank_and_chinese_characters(tmp_path):
 def test_the_file_of_a_store(uri, path):
     """An address is quoted, a path is not; a store that is no SQLite file has none."""
     assert database_of(uri) == (None if path is None else Path(path))
+
+
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        (
+            "API request to endpoint /api/2.0/mlflow/runs/create failed with error code 401 != 200",
+            "MLFLOW_TRACKING_TOKEN",
+        ),
+        ("(sqlite3.DatabaseError) database disk image is malformed", "put a copy of it back, or move it away"),
+        ("(sqlite3.OperationalError) no such table: runs", "put that right"),
+    ],
+)
+def test_a_refusal_gets_the_remedy_of_its_own_fault(said, advice):
+    """What a store says decides what a user is told to do."""
+    assert advice in str(waiting.refusal(MlflowException(said)))
+
+
+def test_a_damaged_database(tmp_path, monkeypatch):
+    """A file that is no database is named as one, before anything is measured."""
+    (tmp_path / "mlflow.db").write_bytes(b"not a database, but long enough to look like a page of one" * 100)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    with pytest.raises(TrackingError, match=r"file is not a database.*put a copy of it back"):
+        read_stored((), ())
 
 
 def test_a_stopped_process_is_named(store, monkeypatch, caplog):

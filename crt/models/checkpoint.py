@@ -1,6 +1,5 @@
 """Checkpoint folders, and those of the hub: model and tokenizer of one."""
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -24,9 +23,6 @@ from crt.errors import CrtError, ModelError, is_full, no_room
 from crt.files import is_file, is_folder
 from crt.models import BASELINES
 from crt.records import RULE
-
-# where a model of the hub has pickled weights only, transformers would ask a server elsewhere to convert them
-os.environ["DISABLE_SAFETENSORS_CONVERSION"] = "true"
 
 WIDTH = 8
 """Inputs are padded to a multiple of this many tokens."""

@@ -30,6 +30,8 @@ def start(precision: str = "auto") -> Accelerator:
     """
     # else MKL sums short and long products in another order on some CPUs, and a row depends on its batch and the threads
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+    # where a model of the hub has pickled weights only, transformers would ask a server elsewhere to convert them
+    os.environ["DISABLE_SAFETENSORS_CONVERSION"] = "true"
     transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     if precision == "auto":

@@ -8,6 +8,7 @@ of one host that meet a fresh database go in one after the other.
 import logging
 import os
 import platform
+import re
 import sqlite3
 import sys
 import tempfile
@@ -182,15 +183,29 @@ def _once(call: Callable[[], object]) -> None:
         raise MlflowException(str(error)) from error
 
 
+_FAULTS = (
+    (
+        re.compile(r"\b40[13]\b|Unauthorized|Forbidden|PERMISSION_DENIED", re.IGNORECASE),
+        "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, to those of a user who may write there",
+    ),
+    (
+        re.compile("file is not a database|disk image is malformed|file is encrypted"),
+        "the file is damaged: put a copy of it back, or move it away, and measure again",
+    ),
+)
+"""What a store says that refuses, and what to do then."""
+
+
 def store_error(error: Exception) -> CrtError:
     """Return what to say of a store that cannot be used at all."""
     if is_full(error):
         return no_room(error)
     cause = " ".join(str(error).split())[:300]
+    usual = "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
     return TrackingError(
         without_password(
             f"the tracking store {mlflow.get_tracking_uri()} cannot be used ({type(error).__name__}: {cause}); "
-            "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
+            f"{_advice(error) or usual}"
         )
     )
 
@@ -199,5 +214,9 @@ def refusal(error: MlflowException) -> TrackingError:
     """Return what to say of a call that a store refused, without the statement and its hundreds of values."""
     cause = without_password(" ".join(error.message.partition("[SQL:")[0].split()))
     return TrackingError(
-        f"the tracking store refused: {cause}; {remedy(error)} and start again: what was finished is kept"
+        f"the tracking store refused: {cause}; {_advice(error) or remedy(error)} and start again: what was finished is kept"
     )
+
+
+def _advice(error: Exception) -> str:
+    return next((advice for fault, advice in _FAULTS if fault.search(str(error))), "")

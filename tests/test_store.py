@@ -229,6 +229,7 @@ def test_the_file_of_a_store(uri, path):
             "MLFLOW_TRACKING_TOKEN",
         ),
         ("(sqlite3.DatabaseError) database disk image is malformed", "put a copy of it back, or move it away"),
+        ("(sqlite3.OperationalError) attempt to write a readonly database", "chmod g+w"),
         ("(sqlite3.OperationalError) no such table: runs", "put that right"),
     ],
 )

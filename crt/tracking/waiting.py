@@ -189,6 +189,10 @@ _FAULTS = (
         "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, to those of a user who may write there",
     ),
     (
+        re.compile("readonly database|Permission denied"),
+        "you may not write there: ask its owner for the right to (chmod g+w), or work on a tracking server",
+    ),
+    (
         re.compile("file is not a database|disk image is malformed|file is encrypted"),
         "the file is damaged: put a copy of it back, or move it away, and measure again",
     ),
@@ -200,7 +204,7 @@ def store_error(error: Exception) -> CrtError:
     """Return what to say of a store that cannot be used at all."""
     if is_full(error):
         return no_room(error)
-    cause = " ".join(str(error).split())[:300]
+    cause = " ".join(str(error).partition("[SQL:")[0].split())[:300]
     usual = "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
     return TrackingError(
         without_password(

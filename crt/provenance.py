@@ -18,7 +18,6 @@ from crt import SCORING_VERSION, __version__
 from crt.perturbations import Loaded
 from crt.records import CLEAN, Measurement
 from crt.resources import manifest, rows_digest
-from crt.scoring import slices
 
 IDENTITY = ("model", "train_seed", "dataset", "split", "perturbation", "prob", "seed")
 """What makes two cells the same measurement: the later one counts."""
@@ -48,17 +47,21 @@ class Setting:
     """The perturbation with its table; None for the clean cell, which holds the facts about the examples too."""
     seen: str | None
     """Which examples also stand in the training split, if that is known."""
+    fact_resources: tuple[str, ...]
+    """Files below `resources` that the facts about the examples depend on."""
+    fact_libraries: tuple[str, ...]
+    """Distributions that they depend on."""
 
     @property
     def resources(self) -> dict[str, str]:
         """The digest of each resource that the measurement depends on, by its path."""
-        paths = self.loaded.perturbation.resources if self.loaded else slices.RESOURCES
+        paths = self.loaded.perturbation.resources if self.loaded else self.fact_resources
         return {path: manifest()[path] for path in paths}
 
     @property
     def libraries(self) -> dict[str, str]:
         """The version of each library that the sites, or the facts about the examples, depend on."""
-        names = self.loaded.perturbation.libraries if self.loaded else slices.LIBRARIES
+        names = self.loaded.perturbation.libraries if self.loaded else self.fact_libraries
         return {name: version(name) for name in names}
 
     @property

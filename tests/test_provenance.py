@@ -14,6 +14,7 @@ from crt.records import CLEAN, Cell, Degree
 from crt.reporting.card import card
 from crt.resources import Table
 from crt.scoring.evidence import Evidence
+from crt.scoring.slices import LIBRARIES, RESOURCES
 from crt.scoring.summary import Comparison
 from crt.studies.compare import select
 
@@ -29,7 +30,10 @@ SPANS = [
 CELL = Cell("bert", "tnews", "synonym", 0.15, 13)
 TABLE = Table("synonym", {"喜欢": ("喜爱",)}, "5" * 64, modified=False)
 SYNONYM = Loaded(PERTURBATIONS["synonym"], lambda _: (), TABLE)
-SETTING = Setting("e", "test", pairs=True, fields="both", predictor="p", loaded=SYNONYM, seen=None)
+SETTING = Setting(
+    examples="e", split="test", pairs=True, fields="both", predictor="p", loaded=SYNONYM, seen=None,
+    fact_resources=RESOURCES, fact_libraries=LIBRARIES,
+)  # fmt: skip
 
 
 def key(cell: Cell = CELL, **changes: object) -> str:

@@ -19,6 +19,7 @@ from crt.models.processes import share
 from crt.perturbations import Loaded, load
 from crt.provenance import Setting, fingerprint
 from crt.records import CLEAN, CellRecord, Input, ResolvedModel
+from crt.scoring import slices
 from crt.studies.answers import at_hand, model_params
 from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
 
@@ -97,8 +98,17 @@ class Group:
             loaded: the perturbation; None for the clean inputs.
             seen: the overlap, where it counts.
         """
-        pairs = len(self.task.fields) > 1
-        return Setting(self.digest, self.split.name, pairs, scope.fields, self.predictor.fingerprint, loaded, seen)
+        return Setting(
+            examples=self.digest,
+            split=self.split.name,
+            pairs=len(self.task.fields) > 1,
+            fields=scope.fields,
+            predictor=self.predictor.fingerprint,
+            loaded=loaded,
+            seen=seen,
+            fact_resources=slices.RESOURCES,
+            fact_libraries=slices.LIBRARIES,
+        )
 
 
 Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[CellRecord]]

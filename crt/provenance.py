@@ -16,6 +16,7 @@ import pandas as pd
 
 from crt import SCORING_VERSION, __version__
 from crt.perturbations import Loaded
+from crt.perturbations.text import cutter
 from crt.records import CLEAN, Measurement
 from crt.resources import manifest, rows_digest
 from crt.scoring import slices
@@ -115,6 +116,7 @@ FACTS: tuple[Fact, ...] = (
         "libraries", lambda s: ", ".join(f"{name} {number}" for name, number in s.libraries.items()), "libraries",
         lambda s: s.libraries, stored="perturbed", within=("perturbation",), mark="with",
     ),
+    Fact("cutter", lambda s: cutter() if "jieba" in s.libraries else ""),  # no key: each of them gives the same words
     Fact("max_length", mark="max_length"),
     Fact("precision", mark="precision"),
     Fact(

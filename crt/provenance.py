@@ -22,7 +22,7 @@ from crt.resources import manifest, rows_digest
 from crt.scoring import slices
 
 IDENTITY = ("model", "train_seed", "dataset", "split", "perturbation", "prob", "seed")
-"""What makes two cells the same measurement: the later one counts."""
+"""What makes two cells the same measurement: one of them counts."""
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "cell": ("model", "dataset", "perturbation", "prob", "seed"),

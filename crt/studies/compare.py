@@ -12,13 +12,14 @@ import pandas as pd
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.invocation import next_command
-from crt.provenance import agreeing, latest, of_perturbation
+from crt.provenance import agreeing, of_perturbation
 from crt.records import CLEAN
 from crt.reporting.page import page
 from crt.reporting.table import PaperTable, detail_table, paper_table, study_tables, win_tables
 from crt.scoring.evidence import Evidence
 from crt.scoring.summary import Comparison, dose_area, headline
 from crt.studies import STUDIES
+from crt.studies.choice import CALLED, by_version, counted, named
 from crt.studies.evidence import gather
 from crt.studies.report import report
 from crt.studies.results import staged
@@ -51,31 +52,32 @@ class Published:
 def select(
     cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = (), split: str = ""
 ) -> pd.DataFrame:
-    """Return the last finished cell of each measurement.
+    """Return the finished cell of each measurement that counts.
 
     Args:
         cells: oldest first.
-        models: only these; none: all.
+        models: only these, see `choice.CALLED`; none: all.
         datasets: only these; none: all.
         split: only this one; empty: where a data set was measured on several, the one that is reported.
 
     Raises:
         TrackingError: nothing is left, or what is left was not measured in the same way.
     """
-    for column, wanted in (("model", models), ("dataset", datasets)):
+    for column, wanted, called in (("model", models, CALLED), ("dataset", datasets, ("dataset",))):
         if wanted and not cells.empty:
-            stray = [name for name in wanted if name not in set(cells[column])]
+            there = {name for among in called if among in cells for name in cells[among]}
+            stray = [name for name in wanted if name not in there]
             if stray:
                 known = ", ".join(sorted(set(cells[column])))
                 raise TrackingError(f"no finished cell has the {column} '{stray[0]}'; there are {known}")
-            cells = cells[cells[column].isin(wanted)]
+    cells = _asked(cells, models, datasets)
     if not cells.empty:
         cells = _of_split(cells, split)
     if cells.empty or (cells["perturbation"] == CLEAN).all():
         raise TrackingError(
             f"there is no finished cell to compare; run: {next_command('evaluate', {'dataset': 'tnews'})}"
         )
-    cells = latest(_of_training(cells))
+    cells = counted(by_version(_of_training(cells)))
     faults = [
         fault
         for fact in agreeing()
@@ -89,6 +91,11 @@ def select(
             + "\nredo the odd ones, or compare only some with models=… or datasets=…"
         )
     return cells
+
+
+def _asked(cells: pd.DataFrame, models: Sequence[str], datasets: Sequence[str]) -> pd.DataFrame:
+    cells = named(cells, models)
+    return cells[cells["dataset"].isin(datasets)] if datasets and not cells.empty else cells
 
 
 def _of_split(cells: pd.DataFrame, split: str) -> pd.DataFrame:
@@ -177,9 +184,7 @@ def _redo(row: pd.Series, newest: pd.Series) -> str:
 
 def any_cell(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> bool:
     """Tell whether there is a perturbed cell of the models and data sets, or of any where none are named."""
-    for column, wanted in (("model", models), ("dataset", datasets)):
-        if wanted and not cells.empty:
-            cells = cells[cells[column].isin(wanted)]
+    cells = _asked(cells, models, datasets)
     return not cells.empty and bool((cells["perturbation"] != CLEAN).any())
 
 
@@ -187,10 +192,11 @@ def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: 
     """Return the runs of the other studies to compare: for each data set those that were measured like the newest one.
 
     What must agree, where it is there, is said by the record of the study.
+
+    Raises:
+        TrackingError: it cannot be told which of two models of one name counts.
     """
-    for column, wanted in (("model", models), ("dataset", datasets)):
-        if wanted and column in runs:
-            runs = runs[runs[column].isin(wanted)]
+    runs = _asked(runs, models, datasets)
     for param in map(str, runs.columns):
         kinds = [kind for kind, study in STUDIES.items() if any(fnmatchcase(param, one) for one in study.agree)]
         asked = runs["kind"].isin(kinds) & runs[param].notna()
@@ -206,7 +212,7 @@ def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: 
                 param,
             )
         runs = runs[~odd]
-    return runs
+    return by_version(runs, "kind")
 
 
 def publish_studies(tracker: "MlflowTracker", runs: pd.DataFrame, folder: Path) -> tuple[PaperTable, ...]:

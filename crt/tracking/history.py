@@ -77,9 +77,12 @@ def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
 
 
 def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
-    """Return finished cell runs as a table, oldest first: key, run_id, artifacts (where), params and metrics by name."""
+    """Return finished cell runs as a table: key, run_id, artifacts (where), params and metrics by name.
+
+    They stand in the order in which they ended, by the clocks of those who measured them.
+    """
     rows = []
-    for run in sorted(runs, key=lambda run: run.info.start_time):
+    for run in sorted(runs, key=_ended):
         if run.info.status != "FINISHED":
             continue
         params = dict(run.data.params)
@@ -145,16 +148,20 @@ def _artifact(artifacts: str, name: str) -> str:
 
 
 def study_frame(runs: Sequence[Any]) -> pd.DataFrame:
-    """Return finished runs of other kinds as a table, oldest first: kind, run_id, params, and metrics as `metric.<name>`."""
+    """Return finished runs of other kinds as a table, in the same order: kind, run_id, params, and metrics as `metric.<name>`."""
     rows = [
         {"kind": run.data.tags[KIND], "run_id": run.info.run_id}
         | dict(run.data.params)
         | {name: run.data.tags.get(f"crt.{name}") for name in ("model", "dataset")}
         | {f"metric.{name}": value for name, value in run.data.metrics.items()}
-        for run in sorted(runs, key=lambda run: run.info.start_time)
+        for run in sorted(runs, key=_ended)
         if run.info.status == "FINISHED"
     ]
     return pd.DataFrame(rows, columns=None if rows else ["kind", "run_id"])
+
+
+def _ended(run: Any) -> tuple[int, int]:
+    return run.info.end_time or 0, run.info.start_time
 
 
 def finished(client: mlflow.MlflowClient, experiments: list[str], kind: str, *conditions: str) -> list[Any]:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import mlflow
@@ -31,7 +32,7 @@ from crt.grid import cell_params, cell_title
 from crt.invocation import next_command
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
 from crt.tracking import registry
-from crt.tracking.history import EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
+from crt.tracking.history import CHECKSUMS, EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
 from crt.tracking.processes import HOST, close_dead, process_tags
 from crt.tracking.waiting import closing_time, first_contact, refusal, store_error, twice
 
@@ -125,15 +126,13 @@ class MlflowTracker:
             tags["crt.table"] = "modified"
         run_id = self.client.create_run(self.experiment_id, run_name=name, start_time=now, tags=tags).info.run_id
         try:
-            self.client.log_batch(
-                run_id,
-                params=[Param(key, value) for key, value in {**keys, **record.params}.items()],
-                metrics=[Metric(key, value, now, 0) for key, value in record.metrics.items()],
-            )
             with tempfile.TemporaryDirectory() as folder:
-                lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in record.examples]
-                (Path(folder) / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
-                pd.DataFrame(record.outcomes).to_csv(Path(folder) / OUTCOMES, index=False, lineterminator="\n")
+                params = {**keys, **record.params, **_written(record, Path(folder))}
+                self.client.log_batch(
+                    run_id,
+                    params=[Param(key, value) for key, value in params.items()],
+                    metrics=[Metric(key, value, now, 0) for key, value in record.metrics.items()],
+                )
                 self.client.log_artifacts(run_id, folder)
         except BaseException as error:
             with suppress(MlflowException), closing_time():  # if the store is away, the next command closes the run
@@ -266,6 +265,14 @@ class MlflowTracker:
         for run in old:
             if all(run.data.tags.get(f"crt.{key}", value) == value for key, value in params.items()):
                 self.client.delete_run(run.info.run_id)
+
+
+def _written(record: CellRecord, folder: Path) -> dict[str, str]:
+    """Write the files of a measurement into a folder; return their checksums, by the name of the param."""
+    lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in record.examples]
+    (folder / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
+    pd.DataFrame(record.outcomes).to_csv(folder / OUTCOMES, index=False, lineterminator="\n")
+    return {param: sha256((folder / name).read_bytes()).hexdigest() for name, param in CHECKSUMS.items()}
 
 
 def _host_tags() -> dict[str, str]:

@@ -203,7 +203,8 @@ def test_circles_are_seen(monkeypatch):
 
 
 SHARED = {"crt.studies"} | {
-    f"crt.studies.{name}" for name in ("answers", "cells", "choice", "evidence", "outcomes", "report", "results")
+    f"crt.studies.{name}"
+    for name in ("answers", "cards", "cells", "choice", "evidence", "outcomes", "report", "results")
 }
 """What the experiments have in common."""
 

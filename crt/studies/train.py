@@ -14,6 +14,7 @@ from crt.models.processes import share
 from crt.models.recipe import TrainOptions
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, train
 from crt.records import ResolvedModel
+from crt.studies import cards
 from crt.studies.answers import at_hand
 from crt.tasks import Source, Split, labels_of, load_training
 
@@ -128,6 +129,7 @@ def _register(
             metric=options.selection_metric,
             value=value,
             digest=selection.digest(),
+            training=checkpoint.training,
         )
     except Exception as error:  # that of safetensors is no OSError
         if not (isinstance(error, OSError) or is_full(error)):
@@ -137,4 +139,5 @@ def _register(
             "resume=true: it need not be trained again"
         ) from error
     log.info("%s", message)
+    cards.update(tracker, task, f"models:/{version}")  # here: the state of the training is kept until all is done
     return version

@@ -22,6 +22,8 @@ from crt.tracking.waiting import MOVED, first_contact, store_error
 KIND, KEY = "crt.kind", "crt.cell_key"
 PAGE = 5000
 """Runs asked for in one call."""
+IDS = 500
+"""Runs asked for by their ids in one call."""
 EXAMPLES, OUTCOMES = "examples.jsonl", "outcomes.csv"
 CHECKSUMS: Mapping[str, str] = {EXAMPLES: "examples_sha256", OUTCOMES: "outcomes_sha256"}
 """The params of a cell that hold the SHA-256 of its files."""
@@ -88,7 +90,7 @@ def cell_frame(runs: Sequence[Any]) -> pd.DataFrame:
     They stand in the order in which they ended, by the clocks of those who measured them.
     """
     rows = []
-    for run in sorted(runs, key=_ended):
+    for run in sorted(runs, key=ended):
         if run.info.status != "FINISHED":
             continue
         params = dict(run.data.params)
@@ -187,20 +189,37 @@ def study_frame(runs: Sequence[Any]) -> pd.DataFrame:
         | dict(run.data.params)
         | {name: run.data.tags.get(f"crt.{name}") for name in ("model", "dataset")}
         | {f"metric.{name}": value for name, value in run.data.metrics.items()}
-        for run in sorted(runs, key=_ended)
+        for run in sorted(runs, key=ended)
         if run.info.status == "FINISHED"
     ]
     return pd.DataFrame(rows, columns=None if rows else ["kind", "run_id"])
 
 
-def _ended(run: Any) -> tuple[int, int]:
+def ended(run: Any) -> tuple[int, int]:
+    """Return what orders runs by when they ended, by the clocks of those who measured."""
     return run.info.end_time or 0, run.info.start_time
 
 
-def finished(client: mlflow.MlflowClient, experiments: list[str], kind: str, *conditions: str) -> list[Any]:
-    """Return the measurements of a kind that count, and that meet further conditions."""
-    query = [f"tags.`{KIND}` = '{kind}'", "attributes.status = 'FINISHED'", *conditions]
-    return search(client, experiments, " and ".join(query))
+def finished(client: mlflow.MlflowClient, experiments: list[str], kind: str, **params: str) -> list[Any]:
+    """Return the measurements of a kind that count and have these params; the store looks for them, in the params alone."""
+    query = [f"tags.`{KIND}` = '{kind}'", "attributes.status = 'FINISHED'"]
+    query += [f"params.`{name}` = {_quoted(value)}" for name, value in params.items() if not {"'", '"'} <= set(value)]
+    runs = search(client, experiments, " and ".join(query))
+    return [run for run in runs if all(run.data.params.get(name) == value for name, value in params.items())]
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if "'" in value else f"'{value}'"
+
+
+def by_id(client: mlflow.MlflowClient, experiments: list[str], run_ids: Sequence[str]) -> list[Any]:
+    """Return runs by their ids, some hundred in a call."""
+    parts = [run_ids[at : at + IDS] for at in range(0, len(run_ids), IDS)]
+    return [
+        run
+        for part in parts
+        for run in search(client, experiments, f"attributes.run_id IN ({', '.join(map(_quoted, part))})")
+    ]
 
 
 def search(client: mlflow.MlflowClient, experiments: list[str], query: str) -> list[Any]:

@@ -32,7 +32,19 @@ from crt.grid import cell_params, cell_title
 from crt.invocation import next_command
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
 from crt.tracking import registry
-from crt.tracking.history import CHECKSUMS, EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
+from crt.tracking.history import (
+    CHECKSUMS,
+    EXAMPLES,
+    KEY,
+    KIND,
+    OUTCOMES,
+    by_id,
+    cell_frame,
+    ended,
+    finished,
+    search,
+    stored_table,
+)
 from crt.tracking.processes import HOST, close_dead, process_tags
 from crt.tracking.waiting import closing_time, first_contact, refusal, store_error, twice
 
@@ -103,11 +115,17 @@ class MlflowTracker:
         """Take the run that everything belongs to."""
         self.run_id, self.experiment_id = run_id, experiment_id
         self.client = mlflow.MlflowClient()
+        self._known: dict[
+            tuple[str, str], str
+        ] = {}  # the run of each measurement that was found or logged, by kind and key
         self._tags = {key: str(value) for key, value in resolve_tags().items()} | process_tags()
 
-    def finished(self, kind: str = Cell.kind) -> frozenset[str]:
-        """Return the keys of the measurements of a kind in this experiment that ended FINISHED."""
-        return frozenset(run.data.tags[KEY] for run in finished(self.client, [self.experiment_id], kind))
+    def finished(self, kind: str = Cell.kind, **params: str) -> frozenset[str]:
+        """Return the keys of the measurements of a kind in this experiment that ended FINISHED and have these params."""
+        runs = finished(self.client, [self.experiment_id], kind, **params)
+        found = {run.data.tags[KEY]: run.info.run_id for run in sorted(runs, key=ended)}
+        self._known |= {(kind, key): run_id for key, run_id in found.items()}
+        return frozenset(found)
 
     def log_cell(self, record: CellRecord) -> None:
         """Log one measurement as a child run: params, metrics, examples and outcomes."""
@@ -143,24 +161,24 @@ class MlflowTracker:
                 ) from error
             raise
         self.client.set_terminated(run_id, "FINISHED")
+        self._known[cell.kind, record.key] = run_id
 
     def cells(self, keys: Collection[str], kind: str = Cell.kind) -> pd.DataFrame:
-        """Return the stored measurements of a kind with these keys, the last of each; see `cell_frame`.
+        """Return the measurements of a kind with these keys that this tracker found or logged, the last of each; see `cell_frame`.
 
         Raises:
             TrackingError: one of them is not stored.
         """
-        frame = cell_frame(finished(self.client, [self.experiment_id], kind))
-        frame = frame[frame["key"].isin(list(keys))].drop_duplicates("key", keep="last")
+        run_ids = [self._known[kind, key] for key in keys if (kind, key) in self._known]
+        frame = cell_frame(by_id(self.client, [self.experiment_id], run_ids))
         missing = set(keys) - set(frame["key"])
         if missing:
             raise TrackingError(f"{len(missing)} of {len(keys)} cells are not in the store although they were logged")
         return frame
 
-    def cells_of(self, source: str) -> pd.DataFrame:
-        """Return the finished cells of this experiment that were measured on a model, by its spec; see `cell_frame`."""
-        runs = finished(self.client, [self.experiment_id], Cell.kind, f"params.model_source = '{source}'")
-        return cell_frame(runs)
+    def cells_of(self, source: str, dataset: str) -> pd.DataFrame:
+        """Return the finished cells of a model, by its spec, on a data set in this experiment; see `cell_frame`."""
+        return cell_frame(finished(self.client, [self.experiment_id], Cell.kind, model_source=source, dataset=dataset))
 
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
         """Return the params of a finished run of a kind.

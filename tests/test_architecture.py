@@ -204,7 +204,7 @@ def test_circles_are_seen(monkeypatch):
 
 SHARED = {"crt.studies"} | {
     f"crt.studies.{name}"
-    for name in ("answers", "cards", "cells", "choice", "evidence", "outcomes", "report", "results")
+    for name in ("answers", "cards", "cells", "choice", "evidence", "memory", "outcomes", "report", "results")
 }
 """What the experiments have in common."""
 

@@ -16,11 +16,12 @@ import pandas as pd
 
 from crt import SCORING_VERSION, __version__
 from crt.perturbations import Loaded
+from crt.perturbations.text import cutter
 from crt.records import CLEAN, Measurement
 from crt.resources import manifest, rows_digest
 
 IDENTITY = ("model", "train_seed", "dataset", "split", "perturbation", "prob", "seed")
-"""What makes two cells the same measurement: the later one counts."""
+"""What makes two cells the same measurement: one of them counts."""
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "cell": ("model", "dataset", "perturbation", "prob", "seed"),
@@ -118,6 +119,7 @@ FACTS: tuple[Fact, ...] = (
         "libraries", lambda s: ", ".join(f"{name} {number}" for name, number in s.libraries.items()), "libraries",
         lambda s: s.libraries, stored="perturbed", within=("perturbation",), mark="with",
     ),
+    Fact("cutter", lambda s: cutter() if "jieba" in s.libraries else ""),  # no key: each of them gives the same words
     Fact("max_length", mark="max_length"),
     Fact("precision", mark="precision"),
     Fact(

@@ -116,6 +116,7 @@ def test_fingerprint_stays_what_it_was(monkeypatch):
     cell = Cell("rule", "tnews", "space", 0.05, 13)
     assert key(cell=cell, loaded=load("space")) == "51ed7dcf625a5733"
     assert key(cell=Cell("rule", "tnews", CLEAN, 0.0, 0), loaded=None) == "4aa7da2710e0a204"
+    assert key(cell=Cell("rule", "tnews", "swap", 0.3, 13), loaded=load("swap")) == "d442aad5dea87a21"
 
 
 def test_a_fact_counts_in_five_places(monkeypatch):
@@ -153,8 +154,18 @@ def test_a_fact_counts_in_five_places(monkeypatch):
     assert "moon:d@full" in text
 
 
+def test_the_cutter_is_told_and_changes_no_key(monkeypatch):
+    """What cut the texts is a param of the cells that depend on words; both cutters give the same words, so the same key."""
+    before = key()
+    for name in ("jieba 0.42.1", "rjieba 0.2.2"):
+        monkeypatch.setattr(provenance, "cutter", lambda name=name: name)
+        assert params(SETTING)["cutter"] == params(replace(SETTING, loaded=None))["cutter"] == name
+        assert "cutter" not in params(replace(SETTING, loaded=load("space")))
+        assert key() == before
+
+
 @pytest.mark.parametrize("fact", FACTS, ids=[fact.name for fact in FACTS])
 def test_each_fact_counts_somewhere(fact):
-    """A row of the table says of what it is a part: of the key, with a value, or of the signature."""
+    """A row of the table says of what it is a part: of the key, with a value, of the signature, or of the params."""
     assert bool(fact.key) == bool(fact.value)
-    assert fact.key or fact.mark
+    assert fact.key or fact.mark or fact.param

@@ -11,7 +11,7 @@ from crt.invocation import next_command
 
 @click.command()
 @option("experiments", Listed(), "", "Experiments to read; default: the one that mlflow run would use.")
-@option("models", Listed(), "", "Only these models.")
+@option("models", Listed(), "", "Only these models, by name, by spec, or by the fingerprint of a predictor.")
 @option("datasets", Listed(), "", "Only these data sets.")
 @option("split", TEXT, "", "Only this split; default: the reported one where a data set was measured on several.")
 @option("significance", bool, "true", "Intervals, tests and weak spots from the stored outcomes.")

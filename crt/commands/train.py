@@ -93,7 +93,7 @@ def main(**o: Any) -> None:
     task, data = find(o), source(o)
     reach_hub([task], [o["model"]], data)
 
-    from crt.studies import cards, train
+    from crt.studies import train
 
     recipe = TrainOptions(model=o["model"], predict=prediction(o), **{name: o[name] for name in RECIPE})
     name = f"train {'+'.join([o['model'], *o['augment']])} on {task.name}, seed {o['seed']}"
@@ -109,7 +109,6 @@ def main(**o: Any) -> None:
             resume=o["resume"],
         )
         if tracker:
-            cards.update(tracker, task, f"models:/{version}")
             given = {name: o[name] for name in DATA_OPTIONS if o[name] not in (None, "text", "label")}
             again = next_command("evaluate", given | {"model": f"models:/{version}"})
             click.echo(f"registered models:/{version}\nevaluate it: {again}")

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import torch
@@ -83,6 +84,8 @@ class Checkpoint:
     """The epoch that it comes from."""
     predictor: TransformerClassifier
     """The model, ready to predict on every process."""
+    training: str = ""
+    """What the training is known by whose state is kept: a fingerprint, "-", and an id of its own that it keeps when it goes on."""
 
 
 @dataclass(slots=True)
@@ -101,6 +104,8 @@ class _Progress:
     """Of the steps since the last record."""
     records: list[StepRecord | EpochRecord] = field(default_factory=list)
     """All that were yielded."""
+    id: str = field(default_factory=lambda: uuid4().hex)
+    """Of this training, and of no other with the same settings."""
 
     @property
     def best(self) -> EpochRecord:
@@ -177,7 +182,8 @@ def train(
     final.load_state_dict(best_weights)
     if folder is not None:
         share(accelerator, partial(_save, final, tokenizer, folder))
-    yield Checkpoint(folder, base_model, progress.best, loop.predictor(task, base_model))
+    training = f"{file.path.stem}-{progress.id}" if file is not None else ""
+    yield Checkpoint(folder, base_model, progress.best, loop.predictor(task, base_model), training)
     if file is not None:
         file.remove()
 

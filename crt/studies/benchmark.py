@@ -15,7 +15,7 @@ from crt.records import CLEAN, Cell, CellRecord, Prediction
 from crt.scoring.doubts import doubts
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.scoring.slices import facts_of
-from crt.studies import cells
+from crt.studies import cells, memory
 from crt.studies.answers import Answers
 from crt.studies.cells import Group, Tracker, each, params_of
 from crt.studies.outcomes import changed_fields, example_pairs, outcome_columns, outcome_of
@@ -52,6 +52,7 @@ def run(
 def _measure(grid: Grid, group: Group, loaded: Sequence[Loaded], pending: dict[Cell, str]) -> Iterator[CellRecord]:
     """Yield the pending cells of a group, one perturbation after the other; clean inputs are predicted once."""
     examples = group.split.examples
+    memory.warn(group.task.name, examples, pending)
     answers = Answers(group.predictor, [example.input for example in examples])
     clean = answers.of([example.input for example in examples])
     for doubt in doubts(np.array([example.label for example in examples]), clean, group.task.labels):

@@ -36,7 +36,8 @@ def update(tracker: "MlflowTracker", task: Task, source: str, asked: pd.DataFram
     reference = source.removeprefix("models:/")
     if reference == source or reference.split("/")[0] != task.registered_name:
         return
-    cells = pd.concat([tracker.cells_of(source), asked]).drop_duplicates("run_id", keep="last")
+    stored = tracker.cells_of(source, task.name)
+    cells = pd.concat([stored, asked]).drop_duplicates("run_id", keep="last")
     cells = cells[cells["dataset"] == task.name] if not cells.empty else cells
     measured: dict[str, Comparison] = {}
     for split, rows in cells.groupby("split", sort=False) if not cells.empty else ():

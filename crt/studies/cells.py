@@ -39,8 +39,8 @@ class Tracker(Protocol):
         """Turn a model spec into one that can be loaded; an empty spec is the best model of the task."""
         ...
 
-    def finished(self, kind: str) -> frozenset[str]:
-        """Return the keys of the measurements of a kind that are stored whole."""
+    def finished(self, kind: str, **params: str) -> frozenset[str]:
+        """Return the keys of the measurements of a kind with these params that are stored whole."""
         ...
 
     def log_cell(self, record: CellRecord) -> None:
@@ -55,7 +55,7 @@ class Silent:
         """Return the spec."""
         return ResolvedModel(spec, spec)
 
-    def finished(self, kind: str) -> frozenset[str]:  # noqa: ARG002
+    def finished(self, kind: str, **params: str) -> frozenset[str]:  # noqa: ARG002
         """Return nothing."""
         return frozenset()
 
@@ -144,7 +144,7 @@ def run(
         force: measure again what is stored.
     """
     loaded = [load(name, scope.tables.get(name)) for name in scope.perturbations]
-    finished = set() if force else set(share(accelerator, partial(tracker.finished, scope.kind)))
+    finished: set[str] = set()
     keys: dict[str, tuple[str, ...]] = {}
     known: dict[tuple[str, str], dict[int | None, str]] = {}
     for group in _groups(scope, source, options, accelerator, tracker):
@@ -157,6 +157,9 @@ def run(
                 "a table could not either; evaluate them into two experiments (--experiment-name)"
             )
         plan = _plan(scope, group, loaded, share(accelerator, partial(getattr, group, "overlap")))
+        if not force:  # of this model on this data set alone: an experiment may hold thousands of others
+            params = {"model": predictor.name, "predictor": predictor.fingerprint, "dataset": dataset}
+            finished |= share(accelerator, partial(tracker.finished, scope.kind, **params))
         pending = {cell: key for cell, key in plan.items() if key not in finished}
         keys |= {key: (*keys.get(key, ()), group.model.source) for key in plan.values()}
         finished |= set(pending.values())

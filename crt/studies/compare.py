@@ -12,13 +12,14 @@ import pandas as pd
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.invocation import next_command
-from crt.provenance import agreeing, latest, of_perturbation
+from crt.provenance import agreeing, of_perturbation
 from crt.records import CLEAN
 from crt.reporting.page import page
 from crt.reporting.table import PaperTable, detail_table, paper_table, study_tables, win_tables
 from crt.scoring.evidence import Evidence
 from crt.scoring.summary import Comparison, dose_area, headline
 from crt.studies import STUDIES
+from crt.studies.choice import CALLED, by_version, counted, named
 from crt.studies.evidence import gather
 from crt.studies.report import report
 from crt.studies.results import staged
@@ -54,24 +55,25 @@ class Published:
 def select(
     cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = (), split: str = ""
 ) -> pd.DataFrame:
-    """Return the last finished cell of each measurement.
+    """Return the finished cell of each measurement that counts.
 
     Args:
         cells: oldest first.
-        models: only these; none: all.
+        models: only these, see `choice.CALLED`; none: all.
         datasets: only these; none: all.
         split: only this one; empty: where a data set was measured on several, the one that is reported.
 
     Raises:
         TrackingError: nothing is left, or what is left was not measured in the same way.
     """
-    for column, wanted in (("model", models), ("dataset", datasets)):
+    for column, wanted, called in (("model", models, CALLED), ("dataset", datasets, ("dataset",))):
         if wanted and not cells.empty:
-            stray = [name for name in wanted if name not in set(cells[column])]
+            there = {name for among in called if among in cells for name in cells[among]}
+            stray = [name for name in wanted if name not in there]
             if stray:
                 known = ", ".join(sorted(set(cells[column])))
                 raise TrackingError(f"no finished cell has the {column} '{stray[0]}'; there are {known}")
-            cells = cells[cells[column].isin(wanted)]
+    cells = _asked(cells, models, datasets)
     if not cells.empty:
         cells = _of_split(cells, split)
     if cells.empty or (cells["perturbation"] == CLEAN).all():
@@ -92,6 +94,11 @@ def select(
             + "\nredo the odd ones, or compare only some with models=… or datasets=…"
         )
     return cells
+
+
+def _asked(cells: pd.DataFrame, models: Sequence[str], datasets: Sequence[str]) -> pd.DataFrame:
+    cells = named(cells, models)
+    return cells[cells["dataset"].isin(datasets)] if datasets and not cells.empty else cells
 
 
 def _of_split(cells: pd.DataFrame, split: str) -> pd.DataFrame:
@@ -127,8 +134,8 @@ def _of_training(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _latest(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the last cell of each measurement, and say so where those before it were measured on other texts."""
-    kept = latest(cells)
+    """Return the cell of each measurement that counts, and say so where those left out were measured on other texts."""
+    kept = counted(by_version(cells))
     if "data_digest" not in cells:
         return kept
     for dataset, rows in cells.groupby("dataset"):
@@ -205,9 +212,7 @@ def _redo(row: pd.Series, newest: pd.Series) -> str:
 
 def any_cell(cells: pd.DataFrame, *, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> bool:
     """Tell whether there is a perturbed cell of the models and data sets, or of any where none are named."""
-    for column, wanted in (("model", models), ("dataset", datasets)):
-        if wanted and not cells.empty:
-            cells = cells[cells[column].isin(wanted)]
+    cells = _asked(cells, models, datasets)
     return not cells.empty and bool((cells["perturbation"] != CLEAN).any())
 
 
@@ -215,10 +220,11 @@ def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: 
     """Return the runs of the other studies to compare: for each data set those that were measured like the newest one.
 
     What must agree, where it is there, is said by the record of the study.
+
+    Raises:
+        TrackingError: it cannot be told which of two models of one name counts.
     """
-    for column, wanted in (("model", models), ("dataset", datasets)):
-        if wanted and column in runs:
-            runs = runs[runs[column].isin(wanted)]
+    runs = _asked(runs, models, datasets)
     for param in map(str, runs.columns):
         kinds = [kind for kind, study in STUDIES.items() if any(fnmatchcase(param, one) for one in study.agree)]
         asked = runs["kind"].isin(kinds) & runs[param].notna()
@@ -234,7 +240,7 @@ def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: 
                 param,
             )
         runs = runs[~odd]
-    return runs
+    return by_version(runs, "kind")
 
 
 def publish_studies(tracker: "MlflowTracker", runs: pd.DataFrame, folder: Path) -> tuple[PaperTable, ...]:

@@ -18,6 +18,7 @@ from crt.models.recipe import SELECTION_METRICS, TrainOptions
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, train
 from crt.records import ResolvedModel
 from crt.scoring.doubts import not_learnt
+from crt.studies import cards
 from crt.studies.answers import at_hand
 from crt.tasks import Source, Split, labels_of, load_training
 
@@ -154,6 +155,7 @@ def _register(
             value=value,
             digest=selection.digest(),
             warning=doubt,
+            training=checkpoint.training,
         )
     except Exception as error:  # that of safetensors is no OSError
         if not (isinstance(error, OSError) or is_full(error)):
@@ -163,4 +165,5 @@ def _register(
             "resume=true: it need not be trained again"
         ) from error
     log.info("%s", message)
+    cards.update(tracker, task, f"models:/{version}")  # here: the state of the training is kept until all is done
     return version

@@ -99,11 +99,12 @@ def register(
     value: float,
     digest: str,
     warning: str = "",
+    training: str = "",
 ) -> tuple[str, str]:
     """Log a checkpoint as an MLflow model and register it; move the alias `best` only to a better one.
 
     Better means: a higher value of the same metric on the same selection data. The demonstration model `tiny` gives way
-    to any other.
+    to any other. What a process that was killed has begun is completed: a training has one version.
 
     Args:
         run_id: of the run that trained it, kept as a tag.
@@ -115,10 +116,39 @@ def register(
         value: of the metric on the selection data.
         digest: of the selection data.
         warning: what speaks against the version; kept as the tag `crt.warning`.
+        training: what the training is known by; empty: nothing.
 
     Returns:
         `name/version`, and a sentence that says what happened to the alias `best`.
     """
+    registered = task.registered_name
+    tags = {"metric": metric, "value": repr(value), "selection_digest": digest, "run_id": run_id}
+    tags |= {"training": training} if training else {}
+    tags |= {"crt.warning": warning} if warning else {}
+    begun, others = _of_training(registered, training)
+    made = begun or _store(folder, task, name, tags)
+    mlflow.MlflowClient().set_registered_model_alias(registered, alias, made.version)
+    said = _move_best(registered, made)
+    if begun:
+        said += f"; version {made.version} was registered before run {made.tags.get('run_id')} was broken off"
+    if others:
+        said += f"; the same training gave version {', '.join(others)} before"
+    return f"{registered}/{made.version}", said
+
+
+def _of_training(name: str, training: str) -> tuple[ModelVersion | None, list[str]]:
+    """Return the version of a training, if it was registered already, and the numbers of those with the same fingerprint."""
+    if not training:
+        return None, []
+    key = f"{training.partition('-')[0]}-"
+    found = mlflow.MlflowClient().search_model_versions(f"name = '{name}'")
+    alike = sorted((v for v in found if v.tags.get("training", "").startswith(key)), key=lambda v: int(v.version))
+    begun = next((version for version in alike if version.tags["training"] == training), None)
+    return begun, [str(version.version) for version in alike if version is not begun]
+
+
+def _store(folder: Path, task: Task, name: str, tags: Mapping[str, str]) -> ModelVersion:
+    """Log a checkpoint as an MLflow model and register it as a version with some tags."""
     from mlflow.models import infer_signature
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -134,14 +164,15 @@ def register(
         model_config={"truncation": True},  # served texts may be longer than the model reads
         pip_requirements=[f"{package}=={installed(package).split('+')[0]}" for package in ("transformers", "torch")],
     )
-    tags = {"metric": metric, "value": repr(value), "selection_digest": digest}
-    tags |= {"run_id": run_id, "base_model": str(model.config.crt_base_model)}
-    tags |= {"crt.warning": warning} if warning else {}
-    registered = task.registered_name
-    made = mlflow.register_model(info.model_uri, registered, tags=tags)
-    version = made.version
-    client, reference = mlflow.MlflowClient(), f"{registered}/{version}"
-    client.set_registered_model_alias(registered, alias, version)
+    base_model = {"base_model": str(model.config.crt_base_model)}
+    made = mlflow.register_model(info.model_uri, task.registered_name, tags={**tags, **base_model})
+    return mlflow.MlflowClient().get_model_version(task.registered_name, str(made.version))
+
+
+def _move_best(registered: str, made: ModelVersion) -> str:
+    """Move the alias `best` to a version if none is better that was measured alike; return what happened."""
+    client, version = mlflow.MlflowClient(), str(made.version)
+    metric, digest, value = made.tags["metric"], made.tags["selection_digest"], float(made.tags["value"])
     new, old = f"version {version} ({metric} {value:.4f})", best_version(registered)
 
     def told(found: ModelVersion) -> str:
@@ -152,24 +183,24 @@ def register(
         rival = alike and found.creation_timestamp >= made.creation_timestamp - _TOGETHER
         return (found.tags.get("base_model") != TINY, float(found.tags["value"])) if rival else None
 
-    if old is None:
+    if old is None or str(old.version) == version:
         best = _award(registered, "best", version, rank)
-        which = "the first" if str(best.version) == str(version) else f"this is {new}"
-        return reference, f"{registered}@best is {told(best)}, {which}"
+        which = "the first" if old is None else "as it was"
+        return f"{registered}@best is {told(best)}, {which if str(best.version) == version else f'this is {new}'}"
     before = told(old)
     client.set_model_version_tag(registered, version, "best_before", before)
-    if not _gives_way(old, tags["base_model"]):
+    if not _gives_way(old, made.tags.get("base_model")):
         if (old.tags.get("metric"), old.tags.get("selection_digest")) != (metric, digest):
-            return reference, (
+            return (
                 f"{registered}@best stays {before}: it was chosen by another metric or on other selection data, so it "
                 f"cannot be compared with {new}; evaluate the new one with model=models:/{registered}/{version}"
             )
         if value <= float(old.tags["value"]):
-            return reference, f"{registered}@best stays {before}; this is {new}"
+            return f"{registered}@best stays {before}; this is {new}"
     best = _award(registered, "best", version, rank)
     client.set_model_version_tag(registered, old.version, "best_after", told(best))
-    better = "" if str(best.version) == str(version) else f"; this is {new}"
-    return reference, f"{registered}@best moves from {before} to {told(best)}{better}"
+    better = "" if str(best.version) == version else f"; this is {new}"
+    return f"{registered}@best moves from {before} to {told(best)}{better}"
 
 
 def _award(name: str, alias: str, version: str, rank: Callable[[ModelVersion], _Rank | None]) -> ModelVersion:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import mlflow
@@ -30,7 +31,19 @@ from crt.grid import cell_params, cell_title
 from crt.invocation import next_command
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
 from crt.tracking import registry
-from crt.tracking.history import EXAMPLES, KEY, KIND, OUTCOMES, cell_frame, finished, search, stored_table
+from crt.tracking.history import (
+    CHECKSUMS,
+    EXAMPLES,
+    KEY,
+    KIND,
+    OUTCOMES,
+    by_id,
+    cell_frame,
+    ended,
+    finished,
+    search,
+    stored_table,
+)
 from crt.tracking.processes import PID, beating, close_dead, process_tags
 from crt.tracking.waiting import closing_time, first_contact, refusal, store_error, twice
 
@@ -101,11 +114,17 @@ class MlflowTracker:
         """Take the run that everything belongs to."""
         self.run_id, self.experiment_id = run_id, experiment_id
         self.client = mlflow.MlflowClient()
+        self._known: dict[
+            tuple[str, str], str
+        ] = {}  # the run of each measurement that was found or logged, by kind and key
         self._tags = {key: str(value) for key, value in resolve_tags().items()} | process_tags()
 
-    def finished(self, kind: str = Cell.kind) -> frozenset[str]:
-        """Return the keys of the measurements of a kind in this experiment that ended FINISHED."""
-        return frozenset(run.data.tags[KEY] for run in finished(self.client, [self.experiment_id], kind))
+    def finished(self, kind: str = Cell.kind, **params: str) -> frozenset[str]:
+        """Return the keys of the measurements of a kind in this experiment that ended FINISHED and have these params."""
+        runs = finished(self.client, [self.experiment_id], kind, **params)
+        found = {run.data.tags[KEY]: run.info.run_id for run in sorted(runs, key=ended)}
+        self._known |= {(kind, key): run_id for key, run_id in found.items()}
+        return frozenset(found)
 
     def log_cell(self, record: CellRecord) -> None:
         """Log one measurement as a child run: params, metrics, examples and outcomes."""
@@ -124,15 +143,13 @@ class MlflowTracker:
             tags["crt.table"] = "modified"
         run_id = self.client.create_run(self.experiment_id, run_name=name, start_time=now, tags=tags).info.run_id
         try:
-            self.client.log_batch(
-                run_id,
-                params=[Param(key, value) for key, value in {**keys, **record.params}.items()],
-                metrics=[Metric(key, value, now, 0) for key, value in record.metrics.items()],
-            )
             with tempfile.TemporaryDirectory() as folder:
-                lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in record.examples]
-                (Path(folder) / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
-                pd.DataFrame(record.outcomes).to_csv(Path(folder) / OUTCOMES, index=False, lineterminator="\n")
+                params = {**keys, **record.params, **_written(record, Path(folder))}
+                self.client.log_batch(
+                    run_id,
+                    params=[Param(key, value) for key, value in params.items()],
+                    metrics=[Metric(key, value, now, 0) for key, value in record.metrics.items()],
+                )
                 self.client.log_artifacts(run_id, folder)
         except BaseException as error:
             with suppress(MlflowException), closing_time():  # if the store is away, the next command closes the run
@@ -143,24 +160,24 @@ class MlflowTracker:
                 ) from error
             raise
         self.client.set_terminated(run_id, "FINISHED")
+        self._known[cell.kind, record.key] = run_id
 
     def cells(self, keys: Collection[str], kind: str = Cell.kind) -> pd.DataFrame:
-        """Return the stored measurements of a kind with these keys, the last of each; see `cell_frame`.
+        """Return the measurements of a kind with these keys that this tracker found or logged, the last of each; see `cell_frame`.
 
         Raises:
             TrackingError: one of them is not stored.
         """
-        frame = cell_frame(finished(self.client, [self.experiment_id], kind))
-        frame = frame[frame["key"].isin(list(keys))].drop_duplicates("key", keep="last")
+        run_ids = [self._known[kind, key] for key in keys if (kind, key) in self._known]
+        frame = cell_frame(by_id(self.client, [self.experiment_id], run_ids))
         missing = set(keys) - set(frame["key"])
         if missing:
             raise TrackingError(f"{len(missing)} of {len(keys)} cells are not in the store although they were logged")
         return frame
 
-    def cells_of(self, source: str) -> pd.DataFrame:
-        """Return the finished cells of this experiment that were measured on a model, by its spec; see `cell_frame`."""
-        runs = finished(self.client, [self.experiment_id], Cell.kind, f"params.model_source = '{source}'")
-        return cell_frame(runs)
+    def cells_of(self, source: str, dataset: str) -> pd.DataFrame:
+        """Return the finished cells of a model, by its spec, on a data set in this experiment; see `cell_frame`."""
+        return cell_frame(finished(self.client, [self.experiment_id], Cell.kind, model_source=source, dataset=dataset))
 
     def stored(self, run_id: str, kind: str) -> dict[str, str]:
         """Return the params of a finished run of a kind.
@@ -265,6 +282,14 @@ class MlflowTracker:
         for run in old:
             if all(run.data.tags.get(f"crt.{key}", value) == value for key, value in params.items()):
                 self.client.delete_run(run.info.run_id)
+
+
+def _written(record: CellRecord, folder: Path) -> dict[str, str]:
+    """Write the files of a measurement into a folder; return their checksums, by the name of the param."""
+    lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in record.examples]
+    (folder / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
+    pd.DataFrame(record.outcomes).to_csv(folder / OUTCOMES, index=False, lineterminator="\n")
+    return {param: sha256((folder / name).read_bytes()).hexdigest() for name, param in CHECKSUMS.items()}
 
 
 def _host_tags() -> dict[str, str]:

@@ -1,5 +1,10 @@
 """crt.perturbations.sound and text: how a text is read, and how it is cut into words."""
 
+import marshal
+import sys
+import tempfile
+from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 
 import jieba
@@ -9,6 +14,8 @@ from hypothesis import given
 from strategies import PROPERTY, clean_texts, loaded
 
 from crt.catalogue import TASKS
+from crt.errors import ResourceError
+from crt.perturbations import text as cutting
 from crt.perturbations.sound import readings, sounds
 from crt.perturbations.text import tokens, words
 from crt.tasks import Source, load_split
@@ -80,8 +87,8 @@ def test_readings_agree_with_themselves():
 
 
 def cut(text):
-    """Return the words that jieba itself finds."""
-    return list(jieba.dt.cut(text, HMM=False))
+    """Return the words that jieba finds."""
+    return list(cutting._cut_of_jieba()(text))
 
 
 @PROPERTY
@@ -100,6 +107,57 @@ def test_rjieba_cuts_real_text_as_jieba_does(name):
     for example in load_split(task, task.eval_split, REAL).limited(500).examples:
         for text in example.input:
             assert rjieba.cut(text, hmm=False) == cut(text)
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Have the cutter and its dictionary made anew, and again after the test."""
+
+    def forget():
+        for made in (cutting._words_file, cutting._cut_of_jieba, cutting._cutter):
+            made.cache_clear()
+
+    forget()
+    yield
+    forget()
+
+
+@pytest.mark.parametrize("name", ["jieba", "rjieba"])
+def test_what_others_give_jieba_changes_no_word(name, fresh, monkeypatch, tmp_path):
+    """Neither a cache in the shared temporary folder nor words added to the tokenizer of the module reach ours."""
+    text = "我在清华大学看电影"
+    foreign = {"我在": 10**6, "清": 0, "清华": 0, "清华大": 10**6, "看": 0, "看电": 10**6}
+    (tmp_path / "jieba.cache").write_bytes(marshal.dumps((foreign, 3 * 10**6)))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(jieba, "dt", jieba.Tokenizer())
+    jieba.dt.add_word("在清华", 10**6)
+    assert {"看电", "在清华"} <= set(jieba.dt.cut(text, HMM=False))  # so it was with the tokenizer of the module
+    if name == "jieba":
+        monkeypatch.setitem(sys.modules, "rjieba", None)
+    else:
+        changed = rjieba.Jieba()
+        changed.add_word("看电影", 10**6, None)
+        monkeypatch.setattr(rjieba, "cut", changed.cut)
+    assert tokens(text) == ["我", "在", "清华大学", "看", "电影"]
+    assert cutting.cutter() == f"{name} {version(name)}"
+    assert [path.name for path in tmp_path.iterdir()] == ["jieba.cache"]
+
+
+def test_a_release_that_was_not_compared_does_not_cut(fresh, monkeypatch, caplog):
+    """Another rjieba may bring another dictionary: jieba does the work, and the log says so."""
+    caplog.set_level("INFO", "crt")
+    monkeypatch.setattr(cutting, "version", lambda name: {"rjieba": "9.0"}.get(name) or version(name))
+    assert tokens("看电影") == ["看", "电影"]
+    assert cutting.cutter() == "jieba 0.42.1"
+    assert "rjieba 9.0 was not compared with jieba" in caplog.text
+
+
+def test_another_dictionary_is_refused(fresh, monkeypatch):
+    """A dictionary with other words under the same version is an error that says how to get the right one."""
+    monkeypatch.setattr(jieba.Tokenizer, "get_dict_file", lambda _: BytesIO("看电影 9 v\n".encode()))
+    monkeypatch.setitem(sys.modules, "rjieba", None)
+    with pytest.raises(ResourceError, match=r"dict\.txt of jieba has the SHA-256 .* --force-reinstall jieba==0\.42\.1"):
+        tokens("看电影")
 
 
 @PROPERTY

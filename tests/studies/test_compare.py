@@ -28,6 +28,9 @@ BASE = {
 }
 
 
+RULE = {"model": "rule", "model_source": None, "train_seed": None}
+
+
 def frame(*changes: dict[str, object]) -> pd.DataFrame:
     """Return a cell for each of the changes to the base cell, oldest first; `key` numbers them."""
     return pd.DataFrame([BASE | {"key": str(number)} | change for number, change in enumerate(changes)])
@@ -53,11 +56,59 @@ def test_different_measurements_are_kept(column):
     assert keys(select(frame({}, {name: value}))) == ["0", "1"]
 
 
-def test_the_last_cell_counts():
-    """Of several cells of one measurement the last one is kept, also where the training seed is unknown."""
-    cells = frame({"seed": 1}, {"seed": 2}, {"seed": 1}, {"seed": 2})
-    assert keys(select(cells)) == ["2", "3"]
-    assert keys(select(cells.assign(train_seed=None))) == ["2", "3"]
+def test_the_last_cell_counts(caplog):
+    """Of several cells of one measurement the last one is kept, also where the training seed is unknown, and that is said."""
+    caplog.set_level("INFO", "crt")
+    cells = frame({"seed": 1}, {"seed": 2}, {"seed": 1}, {"seed": 2, "key": "1"}, {"seed": 42})
+    assert keys(select(cells)) == ["2", "1", "4"]
+    (said,) = caplog.records
+    assert said.message == (
+        "bert on tnews: 2 of 5 cells are left out, since others of the same measurements count: "
+        "1 measured again in another way, 1 measured again alike"
+    )
+    assert keys(select(cells.assign(train_seed=None))) == ["2", "1", "4"]
+
+
+VERSIONS = ({"predictor": "p2", "model_source": "models:/crt-tnews/10"}, {"predictor": "p1"})
+
+
+def test_the_higher_version_counts(caplog):
+    """Of two versions of a registered model the higher one counts, whatever the clocks of those who measured them said."""
+    caplog.set_level("INFO", "crt")
+    cells = frame(*VERSIONS, RULE)
+    assert keys(select(cells)) == ["0", "2"]
+    assert (
+        "bert on tnews: 1 of 2 cells are left out, since others of the same measurements count: 1 of a lower version"
+        in (caplog.text)
+    )
+    stored_by_folder_first = frame(*VERSIONS, {"predictor": "p2", "model_source": "a/folder", "seed": 42})
+    assert keys(select(stored_by_folder_first)) == ["0", "2"]
+    assert keys(select(cells, models=["models:/crt-tnews/3"])) == ["1"]
+    runs = cells.assign(kind="behaviour")
+    assert keys(compare.select_studies(runs)) == ["1", "0", "2"]
+
+
+UNTOLD = {
+    "folders": ({"model_source": "a"}, {"model_source": "b"}),
+    "a version and a folder": ({}, {"model_source": "b"}),
+    "versions of two models": ({}, {"model_source": "models:/other/4"}),
+    "one version, read in two ways": ({"max_length": "64"}, {"max_length": "128"}),
+}
+
+
+@pytest.mark.parametrize("changes", UNTOLD.values(), ids=UNTOLD)
+def test_no_version_tells_which_counts(changes):
+    """Two models of one name are not chosen from by a clock: both are named, and either can be had."""
+    cells = frame(*(change | {"predictor": f"p{n}"} for n, change in enumerate(changes)), RULE)
+    with pytest.raises(TrackingError) as caught:
+        select(cells)
+    told = str(caught.value)
+    assert "\n  - bert on tnews: predictor p0 (" in told
+    assert f"; predictor p1 ({changes[1].get('model_source', BASE['model_source'])}" in told
+    assert "in models=…, these by their predictor; or measure them into experiments of their own" in told
+    assert keys(select(cells, models=["rule", "p0"])) == ["0", "2"]
+    with pytest.raises(TrackingError, match="share a name"):
+        compare.select_studies(cells.assign(kind="behaviour"))
 
 
 def test_an_unknown_training_seed_is_no_training_seed(caplog):
@@ -136,7 +187,6 @@ def test_unknown_name(wanted, message):
     assert str(caught.value) == message
 
 
-RULE = {"model": "rule", "model_source": None, "train_seed": None}
 DISAGREE = {
     "scoring version": ({"scoring_version": "0"}, "scoring_version differs: 0 (rule, 200 examples); 1 (bert, 200 "),
     "examples of a data set": (
@@ -204,7 +254,7 @@ def test_cells_that_give_way_to_another_data_set_are_told(caplog):
     with caplog.at_level("INFO", "crt"):
         assert keys(select(frame(older, {"dataset": "reviews", "data_source": "b/reviews.csv"}))) == ["1"]
         select(frame({}, {}))
-    (told,) = caplog.messages
+    (told,) = [message for message in caplog.messages if "on other texts" in message]
     assert told == (
         "reviews, a/reviews.csv: older cells (1) on other texts are left out; if these are two data sets, measure one of them "
         "under another name with name="
@@ -212,9 +262,10 @@ def test_cells_that_give_way_to_another_data_set_are_told(caplog):
 
 
 def test_cells_of_two_versions_of_a_model_are_not_joined():
-    """A clean cell of one checkpoint and a perturbed one of another, under one name and seed, are refused."""
-    with pytest.raises(TrackingError, match="predictor of tnews bert 42 differs: p1"):
-        select(frame({"predictor": "p1"}, {"predictor": "p2", "prob": 0.3}))
+    """A clean cell of one version and a perturbed one of another are refused, and the lower one is to be redone."""
+    clean, perturbed = (CLEAN_CELL | VERSIONS[0], VERSIONS[1] | {"prob": 0.3})
+    with pytest.raises(TrackingError, match=r"predictor of tnews bert 42 differs: .*newest: .*models:/crt-tnews/3"):
+        select(frame(clean, perturbed))
 
 
 def test_all_disagreements_at_once():

@@ -1,12 +1,16 @@
 """Training as an experiment, on a real store with a real registry."""
 
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import mlflow
 import pytest
 import requests
-from conftest import SAMPLES
+from conftest import ROOT, SAMPLES
 from safetensors import SafetensorError
 
 from crt.catalogue import TASKS
@@ -113,3 +117,55 @@ def test_a_training_that_could_not_be_registered_is_not_lost(trained, monkeypatc
     assert "secret" not in str(caught.value)
     monkeypatch.setattr("crt.models.loop.Loop.step", lambda *_: pytest.fail("a step was made again"))
     assert trained(resume=True)[1] == "crt-chnsenticorp/1"
+
+
+TRAIN = ("--smoke", "true", "--dataset", "chnsenticorp", "--num_train_epochs", "1", "--resume", "true")
+KILLED = """
+import os, signal, sys
+import mlflow
+from crt.commands.train import main
+from crt.models.resuming import StateFile
+from crt.studies import cards
+from crt.tracking import registry
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+owner, name = {POINT}
+setattr(owner, name, die)
+main.main(sys.argv[1:])
+"""
+POINTS = {
+    "the model is logged": "mlflow, 'register_model'",
+    "the version is registered": "mlflow.MlflowClient, 'set_registered_model_alias'",
+    "its own alias is set": "registry, '_award'",
+    "the aliases are set": "cards, 'update'",
+    "the card is written": "StateFile, 'remove'",
+}
+
+
+@pytest.mark.parametrize("point", POINTS.values(), ids=POINTS)
+def test_a_killed_registration_is_completed(invoke, point, monkeypatch, caplog):
+    """Whatever was done when a training was killed, the next start does the rest: one version, with aliases and a card."""
+    code = KILLED.replace("{POINT}", point)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code, *TRAIN], env=environment, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert list(train.STATES.iterdir())
+    monkeypatch.setattr("crt.models.loop.Loop.step", lambda *_: pytest.fail("a step was made again"))
+    invoke("train", *TRAIN)
+    client = mlflow.MlflowClient()
+    (version,) = client.search_model_versions("name = 'crt-chnsenticorp'")
+    model = client.get_registered_model("crt-chnsenticorp")
+    assert model.aliases == {"best": version.version, "tiny-s42": version.version}
+    assert version.description.startswith("# crt-chnsenticorp version 1")
+    assert ("was registered before run" in caplog.text) == ("register_model" not in point)
+    assert not list(train.STATES.iterdir())
+    assert sorted(mlflow.search_runs()["status"]) == ["FINISHED", "KILLED"]
+
+
+def test_a_second_version_of_one_training_is_said(trained, caplog):
+    """A training that was done before is done again when it is asked for, and the message names the version of before."""
+    caplog.set_level("INFO", "crt")
+    trained()
+    assert "the same training" not in caplog.text
+    assert trained(resume=True)[1] == "crt-chnsenticorp/2"
+    assert "the same training gave version 1 before" in caplog.text

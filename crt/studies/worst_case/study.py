@@ -27,7 +27,7 @@ from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
 from crt.studies.results import staged
 from crt.studies.worst_case.scoring import Sampled, folded, folded_share, score, surviving
 from crt.tasks import Source
-from crt.tracking.history import stored_outcomes
+from crt.tracking.history import CHECKSUMS, stored_outcomes
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -207,7 +207,8 @@ def _survival(stored: pd.DataFrame) -> list[float]:
 def _params(stored: pd.DataFrame) -> dict[str, str]:
     """Return the params that all degrees share, and digests: what ends in `_digest` must agree where models are compared."""
     first = stored.iloc[0]
-    facts = stored.drop(columns=["key", "run_id", "artifacts", "perturbation", *of_perturbation()], errors="ignore")
+    own = ("key", "run_id", "artifacts", "perturbation", *CHECKSUMS.values(), *of_perturbation())
+    facts = stored.drop(columns=list(own), errors="ignore")
     shared = facts.loc[:, facts.eq(facts.iloc[0]).all()].iloc[0]
     params = {str(name): value for name, value in shared.items() if isinstance(value, str)}
     params["degrees"] = ",".join(format_prob(degree) for degree in sorted(set(stored["degree"])))

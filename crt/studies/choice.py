@@ -1,0 +1,103 @@
+"""Which of several measurements of one thing counts: a number decides, or whoever compares; never the clock of a machine."""
+
+import logging
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from crt.errors import TrackingError
+from crt.provenance import IDENTITY, latest
+
+log = logging.getLogger(__name__)
+
+CALLED = ("model", "model_source", "predictor")
+"""What a model may be called in `models`: its name, the spec that was asked for, the fingerprint of its predictor."""
+
+
+def named(cells: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
+    """Return the cells of some models, by what each is called; none: all."""
+    if not models or cells.empty:
+        return cells
+    return cells[cells.reindex(columns=list(CALLED)).isin(list(models)).any(axis=1)]
+
+
+def by_version(cells: pd.DataFrame, *within: str) -> pd.DataFrame:
+    """Return the cells, those of a higher version of a registered model after those of a lower one of the same name.
+
+    Args:
+        cells: oldest first.
+        within: what has one table beside data set, model and training seed.
+
+    Raises:
+        TrackingError: two models share name, data set and training seed, and no versions tell which one counts.
+    """
+    if "predictor" not in cells:
+        return cells
+    cells = cells.reindex(columns=list(dict.fromkeys([*cells.columns, "train_seed", "model_source"])))
+    known = cells[cells["predictor"].notna()].assign(place=lambda rows: cells.index.get_indexer(rows.index))
+    order, faults = np.arange(len(cells)), []
+    for (dataset, model, *_), rows in known.groupby(["dataset", "model", "train_seed", *within], dropna=False):
+        if rows["predictor"].nunique() < 2:
+            continue
+        numbers = _numbers(rows)
+        if list(numbers.values()).count(max(numbers.values())) > 1:
+            faults.append(
+                f"  - {model} on {dataset}: " + "; ".join(_told(*group) for group in rows.groupby("predictor"))
+            )
+        places = rows["place"].to_numpy()
+        order[places] = places[np.argsort(rows["predictor"].map(numbers), kind="stable")]
+    if faults:
+        raise TrackingError(
+            "models share a name and a training seed, and no versions of a registered model tell which one counts:\n"
+            + "\n".join(faults)
+            + "\nname all that you want to see in models=…, these by their predictor; or measure them into experiments of "
+            "their own and name one in experiments=…"
+        )
+    return cells.iloc[order]
+
+
+def _numbers(cells: pd.DataFrame) -> dict[str, int]:
+    """Return for each predictor its highest version of the registered model that all of them are versions of, else 0."""
+    versions: dict[str, dict[str, int]] = {str(predictor): {} for predictor in cells["predictor"].unique()}
+    for predictor, source in cells[["predictor", "model_source"]].drop_duplicates().itertuples(index=False):
+        if found := re.fullmatch(r"models:/(.+)/(\d+)", str(source)):
+            of = versions[predictor]
+            of[found[1]] = max(int(found[2]), of.get(found[1], 0))
+    name = next((name for name in next(iter(versions.values())) if all(name in of for of in versions.values())), "")
+    return {predictor: of.get(name, 0) for predictor, of in versions.items()}
+
+
+def _told(predictor: object, cells: pd.DataFrame) -> str:
+    said = [
+        f"{label}{', '.join(sorted(set(cells[name].dropna())))}"
+        for name, label in (("model_source", ""), ("max_length", "max_length "), ("precision", ""))
+        if name in cells and cells[name].notna().any()
+    ]
+    return f"predictor {predictor} ({', '.join([*said, f'measured {len(cells)} times'])})"
+
+
+def counted(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cell of each measurement that counts: the last one; say of which models others are left out.
+
+    Args:
+        cells: from `by_version`; of equal measurements it does not matter which one is the last.
+    """
+    kept = latest(cells)
+    last = cells.reindex(columns=list(dict.fromkeys([*cells, *IDENTITY, "predictor"]))).fillna({"predictor": ""})
+    counting = last.groupby(list(IDENTITY), dropna=False)[["key", "predictor"]].transform("last")
+    why = np.select(
+        [last["predictor"] != counting["predictor"], last["key"] == counting["key"]],
+        ["of a lower version", "measured again alike"],
+        "measured again in another way",
+    )
+    left = last.assign(why=why).drop(index=kept.index)
+    for (model, dataset), rows in left.groupby(["model", "dataset"], sort=False):
+        whole = int(((cells["model"] == model) & (cells["dataset"] == dataset)).sum())
+        reasons = ", ".join(f"{count} {reason}" for reason, count in rows["why"].value_counts().items())
+        log.info(
+            "%s on %s: %d of %d cells are left out, since others of the same measurements count: %s", model, dataset,
+            len(rows), whole, reasons,
+        )  # fmt: skip
+    return kept

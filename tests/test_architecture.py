@@ -34,7 +34,11 @@ class Layer(NamedTuple):
 
 LAYERS = {
     "root": Layer(("crt",), ""),
-    "ground": Layer(("crt.errors", "crt.files", "crt.invocation", "crt.randomness", "crt.records"), "ground", "numpy"),
+    "ground": Layer(
+        ("crt.errors", "crt.files", "crt.invocation", "crt.randomness", "crt.records", "crt.redaction"),
+        "ground",
+        "numpy",
+    ),
     "reading": Layer(
         ("crt.catalogue", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
         "ground reading",

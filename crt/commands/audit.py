@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub
+from crt.commands.door import door, reach_hub, say
 from crt.commands.options import DATA, DATASET, PERTURBED, TEXT, Listed, in_scope, option, source
 from crt.invocation import next_command
 
@@ -53,7 +53,7 @@ def _sheet(o: dict[str, Any]) -> None:
         examples, task.labels, loaded, o["output_dir"], pairs=o["pairs"], prob=o["prob"], seed=o["seed"]
     )
     questions = "\n".join(f"  {name:<12} {question}" for name, question in audit.QUESTIONS.items())
-    click.echo(
+    say(
         f"sheet: {sheet} (a copy for each reader)\nkey: {key} (not for the readers)\n"
         f"the readers write yes or no into its columns, or leave them blank:\n{questions}\n"
         "score what they filled in (several sheets with commas between them): "
@@ -66,4 +66,4 @@ def _score(o: dict[str, Any]) -> None:
 
     scores = audit.score(Path(o["key"] or o["output_dir"] / audit.KEY), [Path(file) for file in o["sheets"]])
     audit.publish(scores, o["output_dir"])
-    click.echo(f"{audit.score_table(scores)}\nscores: {o['output_dir'] / audit.SCORES}.csv and .md")
+    say(f"{audit.score_table(scores)}\nscores: {o['output_dir'] / audit.SCORES}.csv and .md")

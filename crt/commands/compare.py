@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, tracked, ui_command
+from crt.commands.door import door, say, tracked, ui_command
 from crt.commands.options import OUTPUT, TEXT, Listed, option
 from crt.invocation import next_command
 
@@ -38,10 +38,8 @@ def main(**o: Any) -> None:
             found = compare.publish(
                 tracker, cells, o["output_dir"], again, significance=o["significance"], figures=not o["no_figures"]
             )
-            click.echo(f"read {len(found.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}")
-            click.echo("\n".join([*found.verdict, ""]))
+            say(f"read {len(found.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}")
+            say("\n".join([*found.verdict, ""]))
         for table in compare.publish_studies(tracker, studies, o["output_dir"]):
-            click.echo(table.markdown())
-        click.echo(
-            f"tables, figures and report.html: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}"
-        )
+            say(table.markdown())
+        say(f"tables, figures and report.html: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}")

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crt.catalogue import Task
-from crt.errors import TrackingError, is_full, remedy, without_password
+from crt.errors import TrackingError, is_full, remedy
 from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.recipe import TrainOptions
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, train
 from crt.records import ResolvedModel
+from crt.redaction import redacted
 from crt.studies.answers import at_hand
 from crt.tasks import Source, Split, labels_of, load_training
 
@@ -133,7 +134,7 @@ def _register(
         if not (isinstance(error, OSError) or is_full(error)):
             raise
         raise TrackingError(
-            f"the trained model cannot be stored ({without_password(str(error))}); {remedy(error)} and start again with "
+            f"the trained model cannot be stored ({redacted(str(error))}); {remedy(error)} and start again with "
             "resume=true: it need not be trained again"
         ) from error
     log.info("%s", message)

@@ -13,8 +13,9 @@ import mlflow
 import pandas as pd
 from mlflow.exceptions import MlflowException
 
-from crt.errors import CrtError, TrackingError, is_full, no_room, without_password
+from crt.errors import CrtError, TrackingError, is_full, no_room
 from crt.records import Cell
+from crt.redaction import redacted
 from crt.scoring.slices import CLUSTER
 from crt.tracking.waiting import MOVED, first_contact, store_error
 
@@ -137,9 +138,9 @@ def _artifact(artifacts: str, name: str) -> str:
     except (MlflowException, OSError) as error:
         if is_full(error):
             raise no_room(error) from error
-        cause = without_password(" ".join(str(error).split()))
+        cause = redacted(" ".join(str(error).split()))
         raise TrackingError(
-            f"{name} is not in {without_password(artifacts)}, where the store says it is ({cause}); {MOVED}"
+            f"{name} is not in {redacted(artifacts)}, where the store says it is ({cause}); {MOVED}"
             "measure again with force=true"
         ) from error
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     DATA,
     OUTPUT,
@@ -60,7 +60,7 @@ def main(**o: Any) -> None:
         found = study.run(suite, task, data, o["model"] or "", prediction(o), accelerator, tracker)
         if tracker:
             text = study.publish(tracker, found, o["output_dir"], figures=not o["no_figures"])
-            click.echo(f"{text}\nreport, tables and figure: {o['output_dir']}; run {tracker.run_id}")
+            say(f"{text}\nreport, tables and figure: {o['output_dir']}; run {tracker.run_id}")
 
 
 def _compare(o: dict[str, Any]) -> None:
@@ -73,4 +73,4 @@ def _compare(o: dict[str, Any]) -> None:
     with tracked("behaviour-comparison", "behaviour: " + " against ".join(o["compare"]), settings(o)) as (_, tracker):
         if tracker:
             text = study.publish_comparison(tracker, *study.compared(tracker, o["compare"]), o["output_dir"])
-            click.echo(f"{text}\ncases: {o['output_dir'] / 'behaviour_changes.csv'}")
+            say(f"{text}\ncases: {o['output_dir'] / 'behaviour_changes.csv'}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     COUNT,
     DATA,
@@ -82,4 +82,4 @@ def main(**o: Any) -> None:
         found = study.run(corpus, seed=o["seed"], encoder=encoder, accelerator=accelerator)
         if tracker:
             text = study.publish(tracker, found, o["output_dir"], figures=not o["no_figures"])
-            click.echo(f"{text}\ntables and figure: {o['output_dir']}")
+            say(f"{text}\ntables and figure: {o['output_dir']}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     COUNT,
     DATA,
@@ -76,4 +76,4 @@ def main(**o: Any) -> None:
             )
         if tracker:
             table = study.publish(tracker, found, o["output_dir"], figures=not o["no_figures"])
-            click.echo(f"{table}\npredictions, tables and figure: {o['output_dir']}")
+            say(f"{table}\npredictions, tables and figure: {o['output_dir']}")

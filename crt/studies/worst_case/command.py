@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     DATA,
     OUTPUT,
@@ -55,4 +55,4 @@ def main(**o: Any) -> None:
         keys = study.run(degrees, data, prediction(o), accelerator, tracker or cells.Silent(), force=o["force"])
         if tracker:
             scores = study.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
-            click.echo(f"{scores}\ntables and figure: {o['output_dir']}\ncompare models: {next_command('compare')}")
+            say(f"{scores}\ntables and figure: {o['output_dir']}\ncompare models: {next_command('compare')}")

@@ -49,7 +49,7 @@ def replacing(*paths: Path) -> Iterator[list[IO[bytes]]]:
             with ExitStack() as opened:
                 files: list[IO[bytes]] = []
                 for partial in partials:
-                    locks.enter_context(_locked(partial))
+                    locks.enter_context(locked(partial))
                     files.append(opened.enter_context(partial.open("wb")))
                 yield files
                 for file in files:
@@ -101,7 +101,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Hold a lock on a file, which is made, where the system and the disk have locks."""
     if os.name == "nt":
         yield

@@ -207,7 +207,7 @@ def test_circles_are_seen(monkeypatch):
 
 
 SHARED = {"crt.studies"} | {
-    f"crt.studies.{name}" for name in ("answers", "cells", "evidence", "outcomes", "report", "results")
+    f"crt.studies.{name}" for name in ("answers", "cells", "evidence", "outcomes", "outputs", "report", "results")
 }
 """What the experiments have in common."""
 

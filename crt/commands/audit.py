@@ -23,9 +23,6 @@ from crt.invocation import next_command
 @door
 def main(**o: Any) -> None:
     """Write a sheet of pairs in random order and its key; with sheets that were filled in, score them."""
-    from crt.studies.results import check_output
-
-    check_output(o["output_dir"])
     if o["sheets"]:
         _score(o)
     else:
@@ -43,9 +40,10 @@ def _sheet(o: dict[str, Any]) -> None:
     task, data = grid.task(o["dataset"]), source(o)
     reach_hub([task], (), data)
 
-    from crt.studies import audit
+    from crt.studies import audit, outputs
     from crt.tasks import labels_of, load_split
 
+    outputs.check(o["output_dir"])
     task = replace(task, labels=labels_of(task, data))
     examples = load_split(task, grid.split or task.eval_split, data).examples
     loaded = [load(name, grid.tables.get(name)) for name in grid.perturbations]
@@ -62,8 +60,9 @@ def _sheet(o: dict[str, Any]) -> None:
 
 
 def _score(o: dict[str, Any]) -> None:
-    from crt.studies import audit
+    from crt.studies import audit, outputs
 
+    outputs.check(o["output_dir"], audit.FILES)
     scores = audit.score(Path(o["key"] or o["output_dir"] / audit.KEY), [Path(file) for file in o["sheets"]])
     audit.publish(scores, o["output_dir"])
     say(f"{audit.score_table(scores)}\nscores: {o['output_dir'] / audit.SCORES}.csv and .md")

@@ -58,10 +58,10 @@ def main(**o: Any) -> None:
     data = source(o)
     reach_hub([grid.task(name) for name in grid.datasets], grid.models, data)
 
-    from crt.studies import benchmark, cards, results
+    from crt.studies import benchmark, cards, outputs, results
     from crt.studies.cells import Silent
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], results.FILES)
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
     with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
         keys = benchmark.run(grid, data, prediction(o), accelerator, tracker or Silent(), force=o["force"])

@@ -20,10 +20,10 @@ def main(**o: Any) -> None:
     from crt.models import PredictOptions
     from crt.models.recipe import TrainOptions
     from crt.records import RULE
-    from crt.studies import benchmark, compare, results, train
+    from crt.studies import benchmark, compare, outputs, results, train
     from crt.tasks import Source
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], results.FILES, compare.FILES)
     predict = PredictOptions(max_length=64)
     recipe = TrainOptions(
         model="tiny",

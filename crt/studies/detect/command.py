@@ -56,10 +56,10 @@ def main(**o: Any) -> None:
     reach_hub([] if o["attacks"] else [task], models, data)
 
     from crt.models.recipe import TrainOptions
-    from crt.studies import results
+    from crt.studies import outputs
     from crt.studies.detect import attacks, study
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], study.FILES)
     encoder = None
     if o["encoder"]:
         names = ("num_train_epochs", "learning_rate", "train_batch_size", "seed")

@@ -51,10 +51,10 @@ def main(**o: Any) -> None:
     data = source(o)
     reach_hub([task, *ordinary], [o["model"] or ""], data)
 
-    from crt.studies import results
+    from crt.studies import outputs
     from crt.studies.heuristics import study
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], study.FILES)
     task, pairs = study.load_pairs(task, o["split"], data, o["max_samples"])
     usual = [study.load_pairs(each, None, data, o["max_samples"]) for each in ordinary]
     name = f"heuristics: {o['predictions'] or o['model'] or 'best model'} on {task.name}"

@@ -46,10 +46,10 @@ def main(**o: Any) -> None:
     data = source(o)
     reach_hub([degrees.task(o["dataset"])], degrees.models, data)
 
-    from crt.studies import cells, results
+    from crt.studies import cells, outputs
     from crt.studies.worst_case import study
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], study.FILES)
     name = f"worst case: {o['model'] or 'best model'} on {o['dataset']}"
     with tracked("worst_case", name, settings(o), o["precision"]) as (accelerator, tracker):
         keys = study.run(degrees, data, prediction(o), accelerator, tracker or cells.Silent(), force=o["force"])

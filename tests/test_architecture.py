@@ -306,6 +306,19 @@ def test_faults_are_seen(code, found):
     assert faults(ast.parse(code)) == found
 
 
+def test_one_way_out():
+    """Commands print by `say` of the door, which hides secrets and spells out controls; `perturb --plain` gives texts as they are."""
+    echo = {name for name in SOURCES if "click.echo(" in SOURCES[name].read_text(encoding="utf-8")}
+    assert echo == {"crt.commands.door", "crt.commands.perturb"}
+
+
+@pytest.mark.parametrize("module", [name for name in CRT if name != "crt.reporting.spreadsheet"])
+def test_one_writer_of_tables(module):
+    """Tables are written by `write_csv`, which guards against formulas; the outcomes of a cell are crt's own."""
+    own = SOURCES[module].read_text(encoding="utf-8").count(".to_csv(")
+    assert own == (module == "crt.tracking.runs")
+
+
 @pytest.mark.parametrize("module", CRT)
 def test_no_long_module(module):
     """No module of the library is so long that it must be doing two things."""

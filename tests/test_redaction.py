@@ -2,13 +2,15 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 import threading
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLES
+from conftest import ROOT, SAMPLES
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import PROPERTY
@@ -198,3 +200,32 @@ def test_how_the_ui_is_opened(uri):
     """The command, or the address, never shows the password of the store."""
     tracker = type("Tracker", (), {"client": type("Client", (), {"tracking_uri": uri})})
     assert "hush" not in ui_command(tracker)
+
+
+DOOR = """
+import logging, click
+from crt.commands.door import door, say
+
+@click.command()
+@door
+def main():
+    say("out \\x1b[31mred http://TOKEN@h")
+    logging.getLogger("crt").info("ours %s", "\\x1b[31m http://TOKEN@h")
+    logging.getLogger("urllib3").warning("theirs \\x9b31m /v1?api_key=TOKEN")
+    raise ValueError("bug \\x1b]0; http://TOKEN@h")
+
+main()
+"""
+
+
+def test_what_a_command_prints():
+    """Texts, messages of all loggers and the traceback of a bug come without secrets, and a terminal obeys none of them."""
+    run = subprocess.run([sys.executable, "-c", DOOR], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    said = run.stdout + run.stderr
+    assert "out \\x1b[31mred http://***@h" in run.stdout
+    assert "ours \\x1b[31m http://***@h" in run.stderr
+    assert "theirs \\x9b31m /v1?api_key=***" in run.stderr
+    assert "ValueError: bug \\x1b]0; http://***@h" in run.stderr
+    assert not set(said) & set("\x1b\x9b")
+    assert "TOKEN@h" not in run.stdout

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import platform
+import posixpath
 import re
 import shutil
 import subprocess
@@ -40,6 +41,8 @@ log = logging.getLogger(__name__)
 
 NOTE = 7900
 """Characters of a note: MLflow cuts longer ones in the middle of a line."""
+LONGEST = 250
+"""Characters of the name of a metric."""
 RUNNING = f"tags.`{HOST}` = '{platform.node()}' and attributes.status = 'RUNNING'"
 """Runs that a process of this host works on, or worked on when it died."""
 
@@ -225,7 +228,7 @@ class MlflowTracker:
         """Log what a study beside the grid found; model and data set are tags too, since `mlflow run` logs its own params."""
         self.log_params({name: value for name, value in params.items() if value})
         self.log_tags({f"crt.{name}": params[name] for name in ("model", "dataset")})
-        self.log_metrics({re.sub(r"[^\w./ -]+", "_", name): value for name, value in metrics.items()})
+        self.log_metrics({_metric_name(name): value for name, value in metrics.items()})
         self.log_note(note)
 
     def log_folder(self, folder: Path) -> None:
@@ -265,6 +268,12 @@ class MlflowTracker:
         for run in old:
             if all(run.data.tags.get(f"crt.{key}", value) == value for key, value in _redacted(params).items()):
                 self.client.delete_run(run.info.run_id)
+
+
+def _metric_name(name: str) -> str:
+    """Return the name of a metric as MLflow takes it: a label in it may hold what no path may hold."""
+    safe = re.sub(r"[^\w./ -]+", "_", name)[:LONGEST]
+    return safe if posixpath.normpath(f"/{safe}") == f"/{safe}" else re.sub(r"/|\.\.", "_", safe)
 
 
 def _redacted(values: Mapping[str, object]) -> dict[str, str]:

@@ -12,10 +12,11 @@ A message says what is wrong, where, what would be right and what to do. Entry p
 """
 
 import errno
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
+
+from crt.redaction import redacted
 
 T = TypeVar("T")
 
@@ -122,13 +123,8 @@ def remedy(error: BaseException) -> str:
 
 def no_room(error: BaseException) -> CrtError:
     """Return what to say of a full disk where nothing more is known about what was to be written."""
-    cause = " ".join(str(error).split())[:300]
+    cause = redacted(" ".join(str(error).split()))[:300]
     return CrtError(
         f"a file cannot be written ({cause}); make room, or set TMPDIR to a folder that has it if it is a temporary file, "
         "and start again: what was stored before is kept"
     )
-
-
-def without_password(text: str) -> str:
-    """Return an address, or a text that holds some, as it may be shown and stored."""
-    return re.sub(r"(://[^:/@\s]*):[^/?#\s]+@", r"\1:***@", text)

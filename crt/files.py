@@ -128,19 +128,19 @@ def remove_leftovers(folder: Path) -> None:
 
 
 @contextmanager
-def alone(folder: Path, *, patience: float = PATIENCE) -> Iterator[bool]:
-    """Hold the lock of a folder against the other writers of crt on this host.
+def alone(path: Path, *, patience: float = PATIENCE) -> Iterator[bool]:
+    """Hold the lock of a file or folder against the other writers of crt on this host.
 
     The lock is a temporary file, not one of the folder: that is the user's.
 
     Args:
-        folder: must exist.
+        path: what is written to.
         patience: seconds to wait for another writer.
 
     Yields:
         Whether the lock is held: not where another process holds it longer than that, or where there are no locks.
     """
-    digest = sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    digest = sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     lock = FileLock(Path(tempfile.gettempdir()) / f"crt-{digest}.lock", timeout=patience, mode=0o666)
     try:
         lock.acquire()

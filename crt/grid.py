@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
 from crt.catalogue import Task
-from crt.errors import CrtError, GridError, unknown, without_password
+from crt.errors import CrtError, GridError, unknown
 from crt.files import is_file, no_such
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell, Degree, Measurement
+from crt.redaction import redacted
 from crt.tasks import find_task
 
 DEFAULT_PROBS = (0.05, 0.15, 0.30)
@@ -238,4 +239,4 @@ def _list_faults(kind: str, values: Sequence[object]) -> list[str]:
         return [f"the {kind} list is empty"]
     spelled = [format_prob(value) if isinstance(value, float) else str(value) for value in values]
     repeated = sorted({value for value in spelled if spelled.count(value) > 1})
-    return [f"{kind} {without_password(value)} is listed twice" for value in repeated]
+    return [f"{kind} {redacted(value)} is listed twice" for value in repeated]

@@ -35,7 +35,15 @@ class Layer(NamedTuple):
 LAYERS = {
     "root": Layer(("crt",), ""),
     "ground": Layer(
-        ("crt.errors", "crt.files", "crt.invocation", "crt.liveness", "crt.randomness", "crt.records"),
+        (
+            "crt.errors",
+            "crt.files",
+            "crt.invocation",
+            "crt.liveness",
+            "crt.randomness",
+            "crt.records",
+            "crt.redaction",
+        ),
         "ground",
         "filelock numpy",
     ),
@@ -211,7 +219,18 @@ def test_circles_are_seen(monkeypatch):
 
 SHARED = {"crt.studies"} | {
     f"crt.studies.{name}"
-    for name in ("answers", "cards", "cells", "choice", "evidence", "memory", "outcomes", "report", "results")
+    for name in (
+        "answers",
+        "cards",
+        "cells",
+        "choice",
+        "evidence",
+        "memory",
+        "outcomes",
+        "outputs",
+        "report",
+        "results",
+    )
 }
 """What the experiments have in common."""
 
@@ -308,6 +327,19 @@ def test_the_library_neither_prints_nor_exits_nor_draws_globally(module):
 def test_faults_are_seen(code, found):
     """The check above sees what it is to see."""
     assert faults(ast.parse(code)) == found
+
+
+def test_one_way_out():
+    """Commands print by `say` of the door, which hides secrets and spells out controls; `perturb --plain` gives texts as they are."""
+    echo = {name for name in SOURCES if "click.echo(" in SOURCES[name].read_text(encoding="utf-8")}
+    assert echo == {"crt.commands.door", "crt.commands.perturb"}
+
+
+@pytest.mark.parametrize("module", [name for name in CRT if name != "crt.reporting.spreadsheet"])
+def test_one_writer_of_tables(module):
+    """Tables are written by `write_csv`, which guards against formulas; the outcomes of a cell are crt's own."""
+    own = SOURCES[module].read_text(encoding="utf-8").count(".to_csv(")
+    assert own == (module == "crt.tracking.runs")
 
 
 @pytest.mark.parametrize("module", CRT)

@@ -13,7 +13,6 @@ from crt.errors import (
     one_of,
     remedy,
     unknown,
-    without_password,
 )
 
 
@@ -119,20 +118,3 @@ def test_a_full_disk_is_known_whoever_reports_it(error, full):
     """The system, tempfile, SQLite, and libraries that keep only the text."""
     assert is_full(error) == full
     assert remedy(error) == ("make room" if full else "put that right")
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("zeroshot:https://user:pa:ss@host/v1#M", "zeroshot:https://user:***@host/v1#M"),
-        ("postgresql+psycopg2://u:p@h/d and http://:q@h", "postgresql+psycopg2://u:***@h/d and http://:***@h"),
-        ("http://u:p@ss@host/v1", "http://u:***@host/v1"),
-        ("http://host:5000/a@b", "http://host:5000/a@b"),
-        ("zeroshot:http://host:8000#Qwen@v2", "zeroshot:http://host:8000#Qwen@v2"),
-        ("models:/crt-tnews@best", "models:/crt-tnews@best"),
-        ("see http://h:80 or a@b", "see http://h:80 or a@b"),
-    ],
-)
-def test_a_password_is_not_shown(text, shown):
-    """Wherever an address stands in a text, its password is hidden, and nothing else."""
-    assert without_password(text) == shown

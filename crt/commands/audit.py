@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub
+from crt.commands.door import door, reach_hub, say
 from crt.commands.options import DATA, DATASET, PERTURBED, TEXT, Listed, in_scope, option, source
 from crt.invocation import next_command
 
@@ -23,9 +23,6 @@ from crt.invocation import next_command
 @door
 def main(**o: Any) -> None:
     """Write a sheet of pairs in random order and its key; with sheets that were filled in, score them."""
-    from crt.studies.results import check_output
-
-    check_output(o["output_dir"])
     if o["sheets"]:
         _score(o)
     else:
@@ -43,9 +40,10 @@ def _sheet(o: dict[str, Any]) -> None:
     task, data = grid.task(o["dataset"]), source(o)
     reach_hub([task], (), data)
 
-    from crt.studies import audit
+    from crt.studies import audit, outputs
     from crt.tasks import labels_of, load_split
 
+    outputs.check(o["output_dir"])
     task = replace(task, labels=labels_of(task, data))
     examples = load_split(task, grid.split or task.eval_split, data).examples
     loaded = [load(name, grid.tables.get(name)) for name in grid.perturbations]
@@ -53,7 +51,7 @@ def _sheet(o: dict[str, Any]) -> None:
         examples, task.labels, loaded, o["output_dir"], pairs=o["pairs"], prob=o["prob"], seed=o["seed"]
     )
     questions = "\n".join(f"  {name:<12} {question}" for name, question in audit.QUESTIONS.items())
-    click.echo(
+    say(
         f"sheet: {sheet} (a copy for each reader)\nkey: {key} (not for the readers)\n"
         f"the readers write yes or no into its columns, or leave them blank:\n{questions}\n"
         "score what they filled in (several sheets with commas between them): "
@@ -62,8 +60,9 @@ def _sheet(o: dict[str, Any]) -> None:
 
 
 def _score(o: dict[str, Any]) -> None:
-    from crt.studies import audit
+    from crt.studies import audit, outputs
 
+    outputs.check(o["output_dir"], audit.FILES)
     scores = audit.score(Path(o["key"] or o["output_dir"] / audit.KEY), [Path(file) for file in o["sheets"]])
     audit.publish(scores, o["output_dir"])
-    click.echo(f"{audit.score_table(scores)}\nscores: {o['output_dir'] / audit.SCORES}.csv and .md")
+    say(f"{audit.score_table(scores)}\nscores: {o['output_dir'] / audit.SCORES}.csv and .md")

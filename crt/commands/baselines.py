@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door
+from crt.commands.door import door, say
 from crt.commands.options import SEED, Listed, option
 from crt.grid import DEFAULT_SEEDS
 from crt.models import BASELINES
@@ -42,14 +42,14 @@ def main(**o: Any) -> None:
         output=str(o["output_dir"]),
     )
     if not o["execute"]:
-        click.echo("\n".join(job.line() for job in jobs))
+        say("\n".join(job.line() for job in jobs))
         return
     failed = []
     for number, job in enumerate(jobs, start=1):
-        click.echo(f"[{number}/{len(jobs)}] {job.name}\n{job.line()}", err=True)
+        say(f"[{number}/{len(jobs)}] {job.name}\n{job.line()}", err=True)
         if not baselines.execute(job):
             failed.append(job)
-    click.echo(f"{len(jobs) - len(failed)} of {len(jobs)} baselines done")
+    say(f"{len(jobs) - len(failed)} of {len(jobs)} baselines done")
     if failed:
-        click.echo("failed:\n" + "\n".join(f"  {job.name}: {job.line()}" for job in failed), err=True)
+        say("failed:\n" + "\n".join(f"  {job.name}: {job.line()}" for job in failed), err=True)
         sys.exit(1)

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, tracked, ui_command
+from crt.commands.door import door, say, tracked, ui_command
 from crt.commands.options import OUTPUT, TEXT, Listed, option
 from crt.invocation import next_command
 
@@ -19,10 +19,10 @@ from crt.invocation import next_command
 @door
 def main(**o: Any) -> None:
     """Write the mean±std table (CSV, Markdown, LaTeX) and the figures of all finished cells, and those of other studies."""
-    from crt.studies import STUDIES, compare, results
+    from crt.studies import STUDIES, compare, outputs
     from crt.tracking.history import read_stored
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], compare.FILES)
     stored = read_stored(o["experiments"], tuple(STUDIES))
     wanted = {"models": o["models"], "datasets": o["datasets"]}
     studies = compare.select_studies(stored.studies, **wanted)
@@ -32,16 +32,20 @@ def main(**o: Any) -> None:
     names = ", ".join(stored.experiments)
     with tracked("compare", "compare", {"experiments": ",".join(stored.experiments)}) as (_, tracker):
         assert tracker is not None
-        if not cells.empty:
-            chosen = {name: ",".join(o[name]) for name in ("experiments", "models", "datasets")}
-            again = next_command("compare", chosen | {"split": o["split"]})
-            found = compare.publish(
-                tracker, cells, o["output_dir"], again, significance=o["significance"], figures=not o["no_figures"]
-            )
-            click.echo(f"read {len(found.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}")
-            click.echo("\n".join([*found.verdict, ""]))
-        for table in compare.publish_studies(tracker, studies, o["output_dir"]):
-            click.echo(table.markdown())
-        click.echo(
-            f"tables, figures and report.html: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}"
+        chosen = {name: ",".join(o[name]) for name in ("experiments", "models", "datasets")}
+        again = next_command("compare", chosen | {"split": o["split"]})
+        found = compare.publish(
+            tracker,
+            cells,
+            o["output_dir"],
+            again,
+            significance=o["significance"],
+            figures=not o["no_figures"],
+            studies=studies,
         )
+        if found.tables:
+            say(f"read {len(found.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}")
+            say("\n".join([*found.verdict, ""]))
+        for table in found.studies:
+            say(table.markdown())
+        say(f"tables, figures and report.html: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}")

@@ -8,6 +8,7 @@ import shlex
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,8 +18,9 @@ from urllib.parse import urlsplit
 import click
 
 from crt.catalogue import Task
-from crt.errors import CrtError, is_full, no_room, without_password
+from crt.errors import CrtError, is_full, no_room
 from crt.models import needs_hub
+from crt.redaction import redacted, shown
 from crt.tasks import Source
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ def door(command: Command) -> Command:
     @functools.wraps(command)
     def guarded(**values: Any) -> None:
         _write_any_text()
+        logging.setLogRecordFactory(Record)
         logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+        sys.excepthook = _traceback
         main = os.environ.get("RANK", "0") == "0"
         logging.getLogger("crt").setLevel(logging.INFO if main else logging.ERROR)
         _quieten()
@@ -50,7 +54,7 @@ def door(command: Command) -> Command:
                 raise
             if _must_say_why():
                 said = error if isinstance(error, CrtError) else no_room(error)
-                click.echo(f"error: {without_password(str(said))}", err=True)
+                say(f"error: {said}", err=True)
             sys.exit(1)
 
     return guarded
@@ -91,6 +95,24 @@ def _has_chinese(encoding: str) -> bool:
     return True
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text, on stdout or stderr, without secrets and without what a terminal would obey."""
+    click.echo(shown(text), err=err)
+
+
+class Record(logging.LogRecord):
+    """A message of any logger, of other libraries too, as it may be shown."""
+
+    def getMessage(self) -> str:  # noqa: N802  the name is that of logging
+        """Return the message without secrets and without what a terminal would obey."""
+        return shown(super().getMessage())
+
+
+def _traceback(*found: Any) -> None:
+    """Print the traceback of a bug: what it quotes may be secret, too."""
+    say("".join(traceback.format_exception(*found)).rstrip("\n"), err=True)
+
+
 def _quieten() -> None:
     """Keep MLflow from printing what a user of crt does not need."""
     os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
@@ -112,15 +134,14 @@ def ui_command(tracker: "MlflowTracker") -> str:
     """Return how to open the MLflow UI on the store in use: the command, or the address of the server."""
     uri: str = tracker.client.tracking_uri
     if uri.startswith("http"):
-        return uri
+        return redacted(uri)
     program = Path(sys.executable).with_name("mlflow")
     here = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
     ours = f"sqlite:///{Path.cwd() / 'mlflow.db'}"
     if uri == ours:
         return f"{here} ui"
-    return f"{here} ui --backend-store-uri " + (
-        shlex.quote(uri) if uri.startswith("sqlite") else '"$MLFLOW_TRACKING_URI"'
-    )
+    plain = uri.startswith("sqlite") and redacted(uri) == uri
+    return f"{here} ui --backend-store-uri " + (shlex.quote(uri) if plain else '"$MLFLOW_TRACKING_URI"')
 
 
 def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     DATA,
     NUMBER,
@@ -58,21 +58,19 @@ def main(**o: Any) -> None:
     data = source(o)
     reach_hub([grid.task(name) for name in grid.datasets], grid.models, data)
 
-    from crt.studies import benchmark, cards, results
+    from crt.studies import benchmark, cards, outputs, results
     from crt.studies.cells import Silent
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], results.FILES)
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
     with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
         keys = benchmark.run(grid, data, prediction(o), accelerator, tracker or Silent(), force=o["force"])
         if tracker and grid.shard:
-            click.echo(
-                f"the files in {o['output_dir']} show shard {grid.shard} alone; for all: {next_command('compare')}"
-            )
+            say(f"the files in {o['output_dir']} show shard {grid.shard} alone; for all: {next_command('compare')}")
         if tracker and keys:
             cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
             tasks = {task.name: task for task in map(grid.task, grid.datasets)}
             asked = cells.assign(spec=cells["key"].map(keys)).explode("spec")
             for (dataset, spec), rows in asked.groupby(["dataset", "spec"]):
                 cards.update(tracker, tasks[str(dataset)], str(spec), rows.drop(columns="spec"))
-            click.echo(f"tables and figures: {o['output_dir']}\ncompare models: {next_command('compare')}")
+            say(f"tables and figures: {o['output_dir']}\ncompare models: {next_command('compare')}")

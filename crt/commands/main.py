@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, tracked, ui_command
+from crt.commands.door import door, say, tracked, ui_command
 from crt.commands.options import OUTPUT, option
 from crt.invocation import next_command
 
@@ -20,10 +20,10 @@ def main(**o: Any) -> None:
     from crt.models import PredictOptions
     from crt.models.recipe import TrainOptions
     from crt.records import RULE
-    from crt.studies import benchmark, compare, results, train
+    from crt.studies import benchmark, compare, outputs, results, train
     from crt.tasks import Source
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], results.FILES, compare.FILES)
     predict = PredictOptions(max_length=64)
     recipe = TrainOptions(
         model="tiny",
@@ -50,6 +50,6 @@ def main(**o: Any) -> None:
             significance=True,
             figures=not o["no_figures"],
         )
-        click.echo("\n".join(["", found.tables[0].markdown(), *found.verdict]))
-        click.echo(f"\ntables, figures and the page report.html: {o['output_dir']}")
-        click.echo(f"see every run in the browser: {ui_command(tracker)}")
+        say("\n".join(["", found.tables[0].markdown(), *found.verdict]))
+        say(f"\ntables, figures and the page report.html: {o['output_dir']}")
+        say(f"see every run in the browser: {ui_command(tracker)}")

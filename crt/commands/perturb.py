@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door
+from crt.commands.door import door, say
 from crt.commands.options import TEXT, Listed, Pairs, option
 from crt.invocation import next_command
 
@@ -40,14 +40,17 @@ def main(texts: tuple[str, ...], **o: Any) -> None:
     loaded = [load(name, tables.get(name)) for name in names]
     given = list(_texts(texts, o["text"], o["file"])) if not o["list"] else []
     if not given:
-        click.echo(_listing(loaded))
+        say(_listing(loaded))
         return
     for number, text in enumerate(given):
         example = Example(f"text/{number}", (text,), 0)
         for one in loaded:
             name = one.perturbation.name
             perturbed = perturb(example, one.find, name=name, prob=o["prob"], seed=o["seed"])
-            click.echo(perturbed.input[0] if o["plain"] else shown(name, example, perturbed))
+            if o["plain"] and not sys.stdout.isatty():
+                click.echo(perturbed.input[0])  # a program that reads it gets every character
+            else:
+                say(perturbed.input[0] if o["plain"] else shown(name, example, perturbed))
 
 
 def _texts(arguments: tuple[str, ...], text: str | None, file: str | None) -> Iterator[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     COUNT,
     DATA,
@@ -111,4 +111,4 @@ def main(**o: Any) -> None:
         if tracker:
             given = {name: o[name] for name in DATA_OPTIONS if o[name] not in (None, "text", "label")}
             again = next_command("evaluate", given | {"model": f"models:/{version}"})
-            click.echo(f"registered models:/{version}\nevaluate it: {again}")
+            say(f"registered models:/{version}\nevaluate it: {again}")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from inspect import signature
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import requests
@@ -23,12 +24,13 @@ from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.catalogue import Task
-from crt.errors import ModelError, without_password
+from crt.errors import ModelError
 from crt.models import ZEROSHOT, PredictOptions
 from crt.models.checkpoint import check_tokenizer, load_model, load_tokenizer, model_name, weights_of
 from crt.models.processes import gather, precision_of, share
 from crt.models.transformer import MAX_LENGTH, ROWS, autocast, settings_of
 from crt.records import Input, Prediction
+from crt.redaction import redacted, secrets_of, split_login
 from crt.resources import read_json, resource_dir
 
 log = logging.getLogger(__name__)
@@ -204,15 +206,12 @@ class Server:
         Raises:
             ModelError: it cannot be reached, or refuses.
         """
-        self.address, self.model, self.labels, self.prompt, self.accelerator = (
-            address,
-            model,
-            labels,
-            prompt,
-            accelerator,
-        )
-        self.name, self.shown = f"{ZEROSHOT}:{model}", without_password(address)
-        self.session = requests.Session()
+        self.model, self.labels, self.prompt, self.accelerator = model, labels, prompt, accelerator
+        self.name, self.shown = redacted(f"{ZEROSHOT}:{model}"), redacted(address)
+        self.session, self.secrets = requests.Session(), secrets_of(address)
+        bare, self.session.auth = split_login(address)  # of a login without a password requests makes none
+        place = urlsplit(bare)
+        self.url = place._replace(path=f"{place.path.rstrip('/')}/completions").geturl()
         if key := os.environ.get("OPENAI_API_KEY"):
             self.session.headers["Authorization"] = f"Bearer {key}"
         self.likelihoods = share(accelerator, self._gives_likelihoods)
@@ -276,9 +275,7 @@ class Server:
             ModelError: it cannot be reached, or its reply is none.
         """
         try:
-            reply = self.session.post(
-                f"{self.address}/completions", json={"model": self.model, **request}, timeout=TIMEOUT
-            )
+            reply = self.session.post(self.url, json={"model": self.model, **request}, timeout=TIMEOUT)
         except requests.RequestException as error:
             raise ModelError(f"the server {self.shown} cannot be reached ({type(error).__name__})") from error
         try:
@@ -286,7 +283,8 @@ class Server:
             choice: dict[str, Any] = reply.json()["choices"][0]
         except (requests.RequestException, ValueError, LookupError, TypeError) as error:
             raise Refused(
-                f"the server {self.shown} answers {reply.status_code}: {reply.text[:200]}", reply.status_code
+                f"the server {self.shown} answers {reply.status_code}: {redacted(reply.text, *self.secrets)[:200]}",
+                reply.status_code,
             ) from error
         return choice
 
@@ -299,11 +297,11 @@ def load_zeroshot(spec: str, task: Task, accelerator: Accelerator, options: Pred
     """
     prompt = prompt_of(task)
     if spec.startswith(("http://", "https://")):
-        address, _, served = spec.partition("#")
+        _, _, served = split_login(spec)[0].partition("#")  # a hash before that may be part of a password
         if not served:
-            shown = without_password(f"{ZEROSHOT}:{spec}")
+            shown = redacted(f"{ZEROSHOT}:{spec}")
             raise ModelError(f"{shown} names no model; write {shown}#MODEL")
-        return Server(address.rstrip("/"), served, task.labels, prompt, accelerator)
+        return Server(spec.removesuffix(f"#{served}").rstrip("/"), served, task.labels, prompt, accelerator)
     length = options.max_length or MAX_LENGTH
     model, missing = load_model(spec, AutoModelForCausalLM)
     if missing:

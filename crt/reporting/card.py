@@ -5,7 +5,8 @@ from math import isnan
 
 from crt.catalogue import Task
 from crt.records import CLEAN
-from crt.reporting.table import markdown
+from crt.reporting.markdown import bullets, code, escaped, line
+from crt.reporting.markdown import table as markdown
 from crt.reporting.verdict import verdict
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
@@ -45,8 +46,8 @@ def card(
         )
     labels = f" Labels: {', '.join(task.labels)}." if task.labels else ""
     parts = [
-        f"# {reference.replace('/', ' version ')}\n",
-        f"{task.name}: {task.summary}.{labels}\n",
+        f"# {escaped(reference.replace('/', ' version '))}\n",
+        f"{line(f'{task.name}: {task.summary}.{labels}')}\n",
         "## Training\n",
         markdown(("", ""), rows, texts=2),
         "## Loading\n",
@@ -54,8 +55,12 @@ def card(
     ]
     for split, (found, evidence) in measured.items():
         count = int(found.cells["num_examples"].max())
-        parts += [f"\n## On {split} ({count} examples)\n", _scores(found, evidence), f"`{found.signature}`\n"]
-        parts += [f"- {sentence}" for sentence in verdict(found, evidence)]
+        parts += [
+            f"\n## On {escaped(split)} ({count} examples)\n",
+            _scores(found, evidence),
+            f"{code(found.signature)}\n",
+        ]
+        parts += [bullets([sentence]).rstrip("\n") for sentence in verdict(found, evidence)]
     while len("\n".join(parts)) > LONGEST:
         parts.pop()
     return "\n".join(parts)

@@ -332,12 +332,22 @@ def pass_bars(rates: pd.DataFrame, title: str, axis: str = "passed (%)") -> Figu
     return figure
 
 
-def write_figures(summary: pd.DataFrame, folder: Path, *suffixes: str, intervals: pd.DataFrame | None = None) -> None:
-    """Draw the dose curves of FIGURES, and a heat map of several models; write each once for each suffix, like `.svg`."""
+def write_figures(
+    summary: pd.DataFrame, folder: Path, *suffixes: str, intervals: pd.DataFrame | None = None, mark: str = ""
+) -> None:
+    """Draw the dose curves of FIGURES, and a heat map of several models.
+
+    Args:
+        summary: of a `Comparison`.
+        folder: that they are written to.
+        suffixes: each is written once for each of these, like `.svg`.
+        intervals: of the accuracies, where there are some.
+        mark: stands at the end of each stem.
+    """
     for metric, stem in FIGURES.items():
-        save_as(dose_curves(summary, metric, intervals), folder / stem, *suffixes)
+        save_as(dose_curves(summary, metric, intervals), folder / f"{stem}{mark}", *suffixes)
     if len(set(summary["model"])) > 1:
-        save_as(heat_map(summary), folder / HEAT_MAP, *suffixes)
+        save_as(heat_map(summary), folder / f"{HEAT_MAP}{mark}", *suffixes)
 
 
 def save_as(figure: Figure, stem: Path, *suffixes: str) -> None:

@@ -1,13 +1,16 @@
 """Tables: every cell, the paper table, and those of the studies beside the grid."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
 from crt.perturbations.text import HAN
 from crt.records import CLEAN, Study
+from crt.redaction import printable
+from crt.reporting.markdown import Markdown, bold, code, line
+from crt.reporting.markdown import table as markdown
 from crt.scoring.metrics import METRICS, REFERENCE_METRICS
 from crt.scoring.statistics import ALPHA
 from crt.scoring.summary import DASH, KEYS, Comparison, in_order, mean_std
@@ -21,12 +24,6 @@ def detail_table(cells: pd.DataFrame) -> pd.DataFrame:
     rows = cells[cells["perturbation"] != CLEAN]
     table = in_order(rows).reindex(columns=[*KEYS, *REFERENCE_METRICS]).reset_index(drop=True)
     return table.astype({name: "Int64" for name in REFERENCE_METRICS if name.startswith("num_")})
-
-
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
-    """Return a table in Markdown, whose first `texts` columns are set flush left and the others flush right."""
-    align = ["---"] * texts + ["---:"] * (len(header) - texts)
-    return "".join(f"| {' | '.join(line)} |\n" for line in [header, align, *rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +47,13 @@ class PaperTable:
         """Return the table as a frame of text."""
         return pd.DataFrame(self.rows, columns=list(self.header))
 
-    def markdown(self) -> str:
+    def markdown(self) -> Markdown:
         """Return the table in Markdown, best values bold, caption and signature below."""
         rows = [
-            [f"**{escaped(v)}**" if (r, c) in self.best else escaped(v) for c, v in enumerate(row)]
+            [bold(value) if (r, c) in self.best else value for c, value in enumerate(row)]
             for r, row in enumerate(self.rows)
         ]
-        table = markdown([escaped(h) for h in self.header], rows, texts=2)
-        return f"{table}\n{escaped(self.caption)}\n\n`{self.signature}`\n"
+        return Markdown(f"{markdown(self.header, rows, texts=2)}\n{line(self.caption)}\n\n{code(self.signature)}\n")
 
     def latex(self) -> str:
         """Return the table in LaTeX, best values bold; its first line says what the preamble must load."""
@@ -78,7 +74,7 @@ class PaperTable:
                 previous = row[0]
             values = [rf"\textbf{{{_tex(v)}}}" if (r, c) in self.best else _tex(v) for c, v in enumerate(row)]
             lines.append(" & ".join(values) + r" \\")
-        lines += [r"\bottomrule", r"\end{tabular}", f"% {self.signature}", r"\end{table}"]
+        lines += [r"\bottomrule", r"\end{tabular}", f"% {' '.join(printable(self.signature).split())}", r"\end{table}"]
         return "\n".join(lines) + "\n"
 
 
@@ -245,20 +241,14 @@ def _caption(summary: pd.DataFrame, metric: str) -> str:
     )
 
 
-_MD = str.maketrans({**{mark: f"\\{mark}" for mark in "\\|*_`~["}, "&": "&amp;", "<": "&lt;", "\n": " "})
 _TEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
         "[": "{[}", "*": "{*}",  # bare, they would be arguments of the line end before them
-        "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", DASH: "--", "\n": " ",
+        "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", DASH: "--", "\n": " ", "\t": " ",
     }
 )  # fmt: skip
 
 
-def escaped(text: str) -> str:
-    """Return a text as it stands in a cell of a Markdown table."""
-    return text.translate(_MD)
-
-
 def _tex(text: str) -> str:
-    return text.translate(_TEX)
+    return printable(text).translate(_TEX)

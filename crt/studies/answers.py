@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crt.catalogue import Task
-from crt.errors import without_password
 from crt.files import is_folder
 from crt.models import Predictor, predict_all
 from crt.models.processes import share
 from crt.records import Input, Prediction, ResolvedModel
+from crt.redaction import redacted
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -42,7 +42,7 @@ def at_hand(model: ResolvedModel) -> ResolvedModel:
 def model_params(predictor: Predictor, source: str) -> dict[str, str]:
     """Return the params that say which model answered, and how; an unknown training seed is empty."""
     return {
-        "model_source": without_password(source),
+        "model_source": redacted(source),
         "predictor": predictor.fingerprint,
         "train_seed": "" if predictor.train_seed is None else str(predictor.train_seed),
         **predictor.settings,

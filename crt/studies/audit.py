@@ -24,9 +24,12 @@ from crt.perturbations.engine import find_sites, perturb_all
 from crt.randomness import base, smallest
 from crt.reading import Row, read_rows
 from crt.records import Example, Input
-from crt.reporting.spreadsheet import guarded
-from crt.reporting.table import markdown
+from crt.reporting.markdown import Markdown
+from crt.reporting.markdown import table as markdown
+from crt.reporting.spreadsheet import guarded, write_csv
 from crt.scoring.summary import in_order, mean_std
+from crt.studies.outputs import Files, formats
+from crt.studies.results import staged
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +45,9 @@ ANSWERS: Mapping[str, float] = {"yes": 1, "y": 1, "1": 1, "是": 1, "no": 0, "n"
 
 SHEET, KEY, SCORES = "audit_sheet.csv", "audit_key.csv", "audit_scores"
 """The files of an audit; the scores come as CSV and Markdown."""
+
+FILES = Files("audit", formats(SCORES, "what the readers say of each perturbation", ".csv", ".md"))
+"""Those that the next scoring replaces; sheet and key are never replaced."""
 
 # The draw stands last: some spreadsheet programs drop empty cells from the end of a row, and it is never empty.
 SHEET_COLUMNS = ("pair", "original", "perturbed", *QUESTIONS, "draw")
@@ -256,7 +262,7 @@ def score_table(scores: pd.DataFrame) -> str:
         [str(name), str(pairs), *(mean_std(value, None, digits=2) for value in values)]
         for name, pairs, *values in scores.itertuples(index=False)
     ]
-    return markdown(list(scores.columns), rows)
+    return markdown(list(map(Markdown, scores.columns)), rows)  # the names are our own
 
 
 def publish(scores: pd.DataFrame, folder: Path) -> None:
@@ -265,5 +271,6 @@ def publish(scores: pd.DataFrame, folder: Path) -> None:
     Raises:
         CrtError: they cannot be written.
     """
-    table = scores.to_csv(index=False, lineterminator="\n")
-    write_files(folder, {f"{SCORES}.csv": table, f"{SCORES}.md": score_table(scores)})
+    with staged(None, folder, FILES) as staging:
+        write_csv(scores, staging / f"{SCORES}.csv")
+        (staging / f"{SCORES}.md").write_text(score_table(scores), encoding="utf-8")

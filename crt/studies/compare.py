@@ -1,7 +1,7 @@
 """The comparison: stored cells of many runs become the paper table."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,13 +14,16 @@ from crt.errors import TrackingError
 from crt.invocation import next_command
 from crt.provenance import agreeing, of_perturbation
 from crt.records import CLEAN
+from crt.reporting.markdown import bullets
 from crt.reporting.page import page
+from crt.reporting.spreadsheet import write_csv
 from crt.reporting.table import PaperTable, detail_table, paper_table, study_tables, win_tables
 from crt.scoring.evidence import Evidence
 from crt.scoring.summary import Comparison, dose_area, headline
 from crt.studies import STUDIES
 from crt.studies.choice import CALLED, by_version, counted, named
 from crt.studies.evidence import gather
+from crt.studies.outputs import Files, formats
 from crt.studies.report import report
 from crt.studies.results import staged
 from crt.tasks import slug
@@ -33,11 +36,45 @@ log = logging.getLogger(__name__)
 TABLES = ("perturbed_acc", "acc_drop", "attack_success_rate")
 """The metrics that get a paper table; the first one goes into the notes."""
 
+TEXTS, DRAWN = (".csv", ".md", ".tex"), (".svg", ".png", ".pdf")
+"""What tables and figures are written as."""
+
 TESTED = ("perturbed_acc", "acc_drop")
 """Those that the tests of clean against perturbed answers speak of."""
 
 
 _RENAME = "if these are two data sets, measure one of them under another name with name="
+EVIDENCE: Mapping[str, str] = {
+    "intervals": "bootstrap intervals over texts",
+    "tests": "tests of clean against perturbed answers",
+    "duels": "tests of model against model",
+    "slices": "the drop in groups of texts",
+}
+"""The tables of the evidence that are written, and what each is."""
+
+FILES = Files(
+    "compare",
+    {
+        "report.html": "the comparison as a page",
+        "cells.csv": "the metrics of each perturbed cell",
+        "summary.csv": "mean and standard deviation of each metric over the seeds",
+        "dose_area.csv": "the area under the accuracy over prob",
+        **{f"{name}.csv": what for name, what in EVIDENCE.items()},
+        **{
+            name: text
+            for metric in TABLES
+            for name, text in formats(f"paper_table_{metric}", f"{metric} of each model", *TEXTS).items()
+        },
+        **formats("table_wins_*", "which model wins against which", *TEXTS),
+        **{
+            name: text
+            for kind in STUDIES
+            for name, text in formats(f"table_{kind}_*", f"{kind} of each model", *TEXTS).items()
+        },
+        **formats("*_by_prob", "a metric over prob", *DRAWN),
+        **formats("accuracy_drop_heat_map", "the accuracy drop of each model under each perturbation", *DRAWN),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +82,9 @@ class Published:
     """What `compare` wrote."""
 
     tables: tuple[PaperTable, ...]
-    """One for each of TABLES."""
+    """One for each of TABLES; none where there are no cells."""
+    studies: tuple[PaperTable, ...]
+    """One for each study beside the grid, over all models that were measured."""
     cells: pd.DataFrame
     """The cells that they are made of."""
     verdict: tuple[str, ...]
@@ -243,60 +282,70 @@ def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: 
     return by_version(runs, "kind")
 
 
-def publish_studies(tracker: "MlflowTracker", runs: pd.DataFrame, folder: Path) -> tuple[PaperTable, ...]:
-    """Write a table for each study beside the grid, over all models that were measured."""
-    tables = study_tables(runs, STUDIES)
-    with staged(tracker, folder) as staging:
-        for table in tables:
-            _write(table, staging, f"table_{slug(table.metric)}")
-    return tables
-
-
-def _write(table: PaperTable, folder: Path, stem: str) -> None:
-    table.csv().to_csv(folder / f"{stem}.csv", index=False, lineterminator="\n")
-    (folder / f"{stem}.md").write_text(table.markdown(), encoding="utf-8")
-    (folder / f"{stem}.tex").write_text(table.latex(), encoding="utf-8")
-
-
 def publish(
-    tracker: "MlflowTracker", cells: pd.DataFrame, folder: Path, command: str, *, significance: bool, figures: bool
+    tracker: "MlflowTracker",
+    cells: pd.DataFrame,
+    folder: Path,
+    command: str,
+    *,
+    significance: bool,
+    figures: bool,
+    studies: pd.DataFrame | None = None,
 ) -> Published:
     """Write tables, figures and the page into a folder and to the run, and a summary run for each model and data set.
 
     Args:
         tracker: of the run of the comparison.
-        cells: from `select`.
+        cells: from `select`; there may be none.
         folder: made if it does not exist.
         command: that makes the comparison again.
         significance: compute intervals, tests and weak spots from the stored outcomes.
         figures: draw them.
+        studies: from `select_studies`.
     """
+    beside = () if studies is None else study_tables(studies, STUDIES)
+    if cells.empty:
+        with staged(tracker, folder, FILES) as staging:
+            _write_studies(beside, staging)
+        return Published((), beside, cells, ())
     found = Comparison.of(cells)
     evidence = gather(cells) if significance else Evidence()
     tables = tuple(paper_table(found, metric, evidence.tests if metric in TESTED else None) for metric in TABLES)
     told = report(found, evidence, tables, command)
-    with staged(tracker, folder) as staging:
+    with staged(tracker, folder, FILES) as staging:
         (staging / "report.html").write_text(page(told), encoding="utf-8")
-        detail_table(cells).to_csv(staging / "cells.csv", index=False, lineterminator="\n")
-        found.summary.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
-        dose_area(cells).to_csv(staging / "dose_area.csv", index=False, lineterminator="\n")
+        write_csv(detail_table(cells), staging / "cells.csv")
+        write_csv(found.summary, staging / "summary.csv")
+        write_csv(dose_area(cells), staging / "dose_area.csv")
         for table in tables:
             _write(table, staging, f"paper_table_{table.metric}")
         for table in win_tables(evidence.duels, found.signature):
             _write(table, staging, f"table_{slug(table.metric)}")
-        for name in ("intervals", "tests", "duels", "slices"):
+        _write_studies(beside, staging)
+        for name in EVIDENCE:
             frame: pd.DataFrame = getattr(evidence, name)
             if not frame.empty:
-                frame.to_csv(staging / f"{name}.csv", index=False, lineterminator="\n")
+                write_csv(frame, staging / f"{name}.csv")
         if figures:
             from crt.reporting.figures import write_figures
 
-            write_figures(found.summary, staging, ".svg", ".png", ".pdf", intervals=evidence.intervals)
+            write_figures(found.summary, staging, *DRAWN, intervals=evidence.intervals)
     tracker.log_tags({"crt.signature": found.signature})
-    tracker.log_note("\n".join([*(f"- {sentence}" for sentence in told.verdict), "", tables[0].markdown()]))
+    tracker.log_note(f"{bullets(told.verdict)}\n{tables[0].markdown()}")
     for (model, dataset, split), group in cells.groupby(["model", "dataset", "split"]):
         one = Comparison.of(group)
         note = paper_table(one, TABLES[0]).markdown()
         keys = {"model": str(model), "dataset": str(dataset), "split": str(split)}
         tracker.replace_summary(f"{model} on {dataset} ({split})", keys, headline(one), note)
-    return Published(tables, cells, told.verdict)
+    return Published(tables, beside, cells, told.verdict)
+
+
+def _write_studies(tables: Sequence[PaperTable], folder: Path) -> None:
+    for table in tables:
+        _write(table, folder, f"table_{slug(table.metric)}")
+
+
+def _write(table: PaperTable, folder: Path, stem: str) -> None:
+    write_csv(table.csv(), folder / f"{stem}.csv")
+    (folder / f"{stem}.md").write_text(table.markdown(), encoding="utf-8")
+    (folder / f"{stem}.tex").write_text(table.latex(), encoding="utf-8")

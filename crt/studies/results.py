@@ -1,7 +1,6 @@
 """What evaluate writes: the stored cells of a grid as tables, examples and figures."""
 
 import json
-import shutil
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -11,13 +10,25 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from crt.errors import CrtError, remedy
-from crt.files import replacing
 from crt.records import CLEAN
+from crt.reporting.spreadsheet import write_csv
 from crt.reporting.table import detail_table
 from crt.scoring.summary import KEYS, Comparison, headline, in_order
+from crt.studies.outputs import Files, put
 
 if TYPE_CHECKING:
     from crt.tracking.runs import MlflowTracker
+
+FILES = Files(
+    "evaluate",
+    {
+        "robustness_results_multi.csv": "the metrics of each perturbed cell",
+        "robustness_summary_multi.csv": "mean and standard deviation of each metric over the seeds",
+        "examples_multi.json": "example pairs of each cell",
+        "*_by_prob_multi.svg": "a metric over prob",
+        "accuracy_drop_heat_map_multi.svg": "the accuracy drop of each model under each perturbation",
+    },
+)
 
 
 def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, figures: bool) -> pd.DataFrame:
@@ -33,64 +44,43 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
     """
     cells = tracker.cells(keys)
     found = Comparison.of(cells)
-    with staged(tracker, folder) as staging:
-        detail_table(cells).to_csv(staging / "robustness_results_multi.csv", index=False, lineterminator="\n")
-        found.summary.to_csv(staging / "robustness_summary_multi.csv", index=False, lineterminator="\n")
+    with staged(tracker, folder, FILES) as staging:
+        write_csv(detail_table(cells), staging / "robustness_results_multi.csv")
+        write_csv(found.summary, staging / "robustness_summary_multi.csv")
         _write_examples(cells, staging / "examples_multi.json")
         if figures and not found.summary.empty:  # a shard may hold the clean cell alone
             from crt.reporting.figures import write_figures
 
-            write_figures(found.summary, staging, ".svg")
+            write_figures(found.summary, staging, ".svg", mark="_multi")
     if len(cells[["model", "dataset"]].drop_duplicates()) == 1:
         tracker.log_metrics(headline(found))
     return cells
 
 
 @contextmanager
-def staged(tracker: "MlflowTracker", folder: Path) -> Iterator[Path]:
+def staged(tracker: "MlflowTracker | None", folder: Path, files: Files) -> Iterator[Path]:
     """Give a folder to write files into; when all are whole they go to the run and into the user's folder.
 
     Args:
-        tracker: of the run.
+        tracker: of the run; None: there is none.
         folder: made if it does not exist.
+        files: all that may be written.
 
     Raises:
-        CrtError: the files cannot be written, for a full disk say.
+        CrtError: the files cannot be written, for a full disk say, or would take the place of somebody else's.
     """
     with tempfile.TemporaryDirectory() as temporary:
         staging = Path(temporary)
         try:
             yield staging
-            tracker.log_folder(staging)
-            move_files(staging, folder)
+            if tracker:
+                tracker.log_folder(staging)
+            put(staging, folder, files, tracker.run_id if tracker else "")
         except OSError as error:
+            where = f"{folder} and to the run" if tracker else folder
             raise CrtError(
-                f"the tables cannot be written to {folder} and to the run ({error}); {remedy(error)} and start again: "
-                "what was measured is kept"
+                f"the tables cannot be written to {where} ({error}); {remedy(error)} and start again: what was measured is kept"
             ) from error
-
-
-def check_output(folder: Path) -> None:
-    """Make sure that files can be written into a folder, before hours are spent on them.
-
-    Raises:
-        CrtError: they cannot.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise CrtError(f"output_dir {folder} cannot be written to ({error.strerror}); name another one") from error
-
-
-def move_files(source: Path, target: Path) -> None:
-    """Write finished files into a folder; all of them are written before the first takes its place, each in one step."""
-    names = sorted(file.name for file in source.iterdir())
-    with replacing(*(target / name for name in names)) as files:
-        for file, name in zip(files, names, strict=True):
-            with (source / name).open("rb") as whole:
-                shutil.copyfileobj(whole, file)
 
 
 def _write_examples(cells: pd.DataFrame, path: Path) -> None:

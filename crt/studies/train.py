@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crt.catalogue import Task
-from crt.errors import TrackingError, is_full, remedy, without_password
+from crt.errors import TrackingError, is_full, remedy
 from crt.files import scratch
 from crt.models import checkpoint_alias
 from crt.models.processes import share
 from crt.models.recipe import SELECTION_METRICS, TrainOptions
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, train
 from crt.records import ResolvedModel
+from crt.redaction import redacted
 from crt.scoring.doubts import not_learnt
 from crt.studies import cards
 from crt.studies.answers import at_hand
@@ -161,7 +162,7 @@ def _register(
         if not (isinstance(error, OSError) or is_full(error)):
             raise
         raise TrackingError(
-            f"the trained model cannot be stored ({without_password(str(error))}); {remedy(error)} and start again with "
+            f"the trained model cannot be stored ({redacted(str(error))}); {remedy(error)} and start again with "
             "resume=true: it need not be trained again"
         ) from error
     log.info("%s", message)

@@ -14,8 +14,9 @@ import mlflow
 import pandas as pd
 from mlflow.exceptions import MlflowException
 
-from crt.errors import CrtError, TrackingError, is_full, no_room, without_password
+from crt.errors import CrtError, TrackingError, is_full, no_room
 from crt.records import Cell
+from crt.redaction import redacted
 from crt.scoring.slices import CLUSTER
 from crt.tracking.waiting import MOVED, first_contact, store_error
 
@@ -159,7 +160,7 @@ def _read(cells: pd.DataFrame, name: str, parse: Callable[[str, Mapping[str, Any
         except ValueError as error:  # those of json, pandas and the decoder too
             raise TrackingError(
                 f"{name} of run {cell['run_id']} is not as it was stored ({' '.join(str(error).split())}), in "
-                f"{without_password(cell['artifacts'])}; measure {cell['model']} on {cell['dataset']} again with force=true"
+                f"{redacted(cell['artifacts'])}; measure {cell['model']} on {cell['dataset']} again with force=true"
             ) from error
 
     with ThreadPoolExecutor(READERS) as pool:
@@ -175,9 +176,9 @@ def _artifact(artifacts: str, name: str) -> bytes:
     except (MlflowException, OSError) as error:
         if is_full(error):
             raise no_room(error) from error
-        cause = without_password(" ".join(str(error).split()))
+        cause = redacted(" ".join(str(error).split()))
         raise TrackingError(
-            f"{name} is not in {without_password(artifacts)}, where the store says it is ({cause}); {MOVED}"
+            f"{name} is not in {redacted(artifacts)}, where the store says it is ({cause}); {MOVED}"
             "measure again with force=true"
         ) from error
 

@@ -13,9 +13,10 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
 from crt.catalogue import Task
-from crt.errors import TrackingError, is_full, no_room, without_password
+from crt.errors import TrackingError, is_full, no_room
 from crt.files import scratch
 from crt.records import TINY
+from crt.redaction import redacted
 from crt.tasks import slug
 from crt.tracking.waiting import MOVED
 
@@ -65,7 +66,7 @@ def resolve(spec: str) -> tuple[str, str]:
         else:
             name, _, version = reference.partition("/")
             client.get_model_version(name, version)
-        place = without_password(client.get_model_version_download_uri(name, version))
+        place = redacted(client.get_model_version_download_uri(name, version))
     except MlflowException as error:
         raise TrackingError(f"model {spec} is not available: {_registry_hint(client, reference)} ({error})") from error
     try:
@@ -73,7 +74,7 @@ def resolve(spec: str) -> tuple[str, str]:
     except (MlflowException, OSError) as error:
         if is_full(error):
             raise no_room(error) from error
-        cause = without_password(" ".join(str(error).split()))
+        cause = redacted(" ".join(str(error).split()))
         raise TrackingError(
             f"the files of model {spec}, version {version}, cannot be read from {place}, where the store says they are "
             f"({cause}); {MOVED}train it again"
@@ -164,7 +165,8 @@ def _store(folder: Path, task: Task, name: str, tags: Mapping[str, str]) -> Mode
         model_config={"truncation": True},  # served texts may be longer than the model reads
         pip_requirements=[f"{package}=={installed(package).split('+')[0]}" for package in ("transformers", "torch")],
     )
-    base_model = {"base_model": str(model.config.crt_base_model)}
+    base_model = {"base_model": redacted(str(model.config.crt_base_model))}
+    _hide(info.model_id)
     made = mlflow.register_model(info.model_uri, task.registered_name, tags={**tags, **base_model})
     return mlflow.MlflowClient().get_model_version(task.registered_name, str(made.version))
 
@@ -201,6 +203,15 @@ def _move_best(registered: str, made: ModelVersion) -> str:
     client.set_model_version_tag(registered, old.version, "best_after", told(best))
     better = "" if str(best.version) == version else f"; this is {new}"
     return f"{registered}@best moves from {before} to {told(best)}{better}"
+
+
+def _hide(model_id: str) -> None:
+    """Hide the secrets in the tags that MLflow gave a logged model: the address of a repository may hold a token."""
+    client = mlflow.MlflowClient()
+    tags = {key: str(value) for key, value in client.get_logged_model(model_id).tags.items()}
+    secret = {key: redacted(value) for key, value in tags.items() if redacted(value) != value}
+    if secret:
+        client.set_logged_model_tags(model_id, secret)
 
 
 def _award(name: str, alias: str, version: str, rank: Callable[[ModelVersion], _Rank | None]) -> ModelVersion:
@@ -247,9 +258,9 @@ def describe(reference: str, card: str, tags: Mapping[str, str]) -> None:
     """Set the description and some tags of `name/version`."""
     client = mlflow.MlflowClient()
     name, _, number = reference.partition("/")
-    client.update_model_version(name, number, card)
+    client.update_model_version(name, number, redacted(card))
     for key, value in tags.items():
-        client.set_model_version_tag(name, number, key, value)
+        client.set_model_version_tag(name, number, key, redacted(value))
 
 
 def crown(reference: str, value: float, signature: str) -> str:

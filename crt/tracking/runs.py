@@ -7,6 +7,7 @@ leaves at most one cell that does not count, and a rerun does what is missing.
 import json
 import logging
 import os
+import posixpath
 import re
 import shutil
 import subprocess
@@ -20,16 +21,17 @@ from pathlib import Path
 
 import mlflow
 import pandas as pd
-from mlflow.entities import Metric, Param, RunTag
+from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking.context.registry import resolve_tags
 from requests import RequestException
 
 from crt.catalogue import Task
-from crt.errors import TrackingError, remedy, without_password
+from crt.errors import TrackingError, remedy
 from crt.grid import cell_params, cell_title
 from crt.invocation import next_command
 from crt.records import RULE, Cell, CellRecord, ResolvedModel
+from crt.redaction import redacted
 from crt.tracking import registry
 from crt.tracking.history import (
     CHECKSUMS,
@@ -51,6 +53,8 @@ log = logging.getLogger(__name__)
 
 NOTE = 7900
 """Characters of a note: MLflow cuts longer ones in the middle of a line."""
+LONGEST = 250
+"""Characters of the name of a metric."""
 RUNNING = f"tags.`{PID}` LIKE '%' and attributes.status = 'RUNNING'"
 """Runs that a process of crt works on, or worked on when it died."""
 
@@ -72,9 +76,8 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
         with first_contact():
             if run_id is None and "MLFLOW_EXPERIMENT_ID" not in os.environ:
                 mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default")
-            run = mlflow.start_run(
-                run_name=None if run_id else without_password(name), tags={KIND: kind, **_host_tags()}
-            )
+            tags = {KIND: kind, **_host_tags()} if run_id else {**_context_tags(), KIND: kind, **_host_tags()}
+            run = mlflow.start_run(run_name=None if run_id else redacted(name), tags=tags)
     except Exception as error:  # the stores raise whatever their drivers raise
         raise store_error(error) from error
     tracker = MlflowTracker(run.info.run_id, run.info.experiment_id)
@@ -88,7 +91,8 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
             if left:
                 log.info("%d runs of processes that died are closed as KILLED", left)
             if run_id:
-                mlflow.set_tag("mlflow.runName", without_password(name))
+                mlflow.set_tag("mlflow.runName", redacted(name))
+                _hide(tracker.client, run)
             tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
             yield tracker
     except MlflowException as error:
@@ -114,10 +118,9 @@ class MlflowTracker:
         """Take the run that everything belongs to."""
         self.run_id, self.experiment_id = run_id, experiment_id
         self.client = mlflow.MlflowClient()
-        self._known: dict[
-            tuple[str, str], str
-        ] = {}  # the run of each measurement that was found or logged, by kind and key
-        self._tags = {key: str(value) for key, value in resolve_tags().items()} | process_tags()
+        self._known: dict[tuple[str, str], str] = {}
+        """The run of each measurement that was found or logged, by kind and key."""
+        self._tags = _context_tags() | process_tags()
 
     def finished(self, kind: str = Cell.kind, **params: str) -> frozenset[str]:
         """Return the keys of the measurements of a kind in this experiment that ended FINISHED and have these params."""
@@ -136,18 +139,19 @@ class MlflowTracker:
 
     def _log_cell(self, record: CellRecord) -> None:
         cell, now = record.cell, _now()
-        name, keys = f"{cell.model} {cell.dataset} {cell_title(cell)}", cell_params(cell)
+        name, keys = redacted(f"{cell.model} {cell.dataset} {cell_title(cell)}"), cell_params(cell)
         tags = {**self._tags, KIND: cell.kind, KEY: record.key, "mlflow.parentRunId": self.run_id}
         tags |= {f"crt.{key}": value for key, value in keys.items()}
         if record.modified:
             tags["crt.table"] = "modified"
-        run_id = self.client.create_run(self.experiment_id, run_name=name, start_time=now, tags=tags).info.run_id
+        run = self.client.create_run(self.experiment_id, run_name=name, start_time=now, tags=_redacted(tags))
+        run_id = run.info.run_id
         try:
             with tempfile.TemporaryDirectory() as folder:
                 params = {**keys, **record.params, **_written(record, Path(folder))}
                 self.client.log_batch(
                     run_id,
-                    params=[Param(key, value) for key, value in params.items()],
+                    params=[Param(key, value) for key, value in _redacted(params).items()],
                     metrics=[Metric(key, value, now, 0) for key, value in record.metrics.items()],
                 )
                 self.client.log_artifacts(run_id, folder)
@@ -188,9 +192,7 @@ class MlflowTracker:
         try:
             run = self.client.get_run(run_id)
         except MlflowException as error:
-            raise TrackingError(
-                f"there is no run '{run_id}' in {without_password(mlflow.get_tracking_uri())}"
-            ) from error
+            raise TrackingError(f"there is no run '{run_id}' in {redacted(mlflow.get_tracking_uri())}") from error
         if run.data.tags.get(KIND) != kind or run.info.status != "FINISHED":
             found = f"{run.data.tags.get(KIND) or 'foreign'}, {run.info.status}"
             raise TrackingError(f"run {run_id} is no finished run of {kind} ({found})")
@@ -223,7 +225,7 @@ class MlflowTracker:
     def log_params(self, params: Mapping[str, object]) -> None:
         """Log params of the run; a value that was logged before stays."""
         present = self.client.get_run(self.run_id).data.params
-        rows = [Param(key, without_password(str(value))) for key, value in params.items() if key not in present]
+        rows = [Param(key, value) for key, value in _redacted(params).items() if key not in present]
         twice(partial(self.client.log_batch, self.run_id, params=rows))
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
@@ -234,14 +236,14 @@ class MlflowTracker:
 
     def log_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags of the run."""
-        rows = [RunTag(key, value) for key, value in tags.items()]
+        rows = [RunTag(key, value) for key, value in _redacted(tags).items()]
         twice(partial(self.client.log_batch, self.run_id, tags=rows))
 
     def log_study(self, params: Mapping[str, str], metrics: Mapping[str, float], note: str) -> None:
         """Log what a study beside the grid found; model and data set are tags too, since `mlflow run` logs its own params."""
         self.log_params({name: value for name, value in params.items() if value})
         self.log_tags({f"crt.{name}": params[name] for name in ("model", "dataset")})
-        self.log_metrics({re.sub(r"[^\w./ -]+", "_", name): value for name, value in metrics.items()})
+        self.log_metrics({_metric_name(name): value for name, value in metrics.items()})
         self.log_note(note)
 
     def log_folder(self, folder: Path) -> None:
@@ -259,7 +261,7 @@ class MlflowTracker:
     def child(self, kind: str, name: str, settings: Mapping[str, object]) -> "Iterator[MlflowTracker]":
         """Open a run that points to this one."""
         tags = {**self._tags, KIND: kind, "mlflow.parentRunId": self.run_id}
-        run = self.client.create_run(self.experiment_id, run_name=name, tags=tags)
+        run = self.client.create_run(self.experiment_id, run_name=redacted(name), tags=_redacted(tags))
         tracker = MlflowTracker(run.info.run_id, self.experiment_id)
         with _closing(partial(self.client.set_terminated, tracker.run_id)), beating(self.client, tracker.run_id):
             tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
@@ -272,15 +274,14 @@ class MlflowTracker:
         """
         old = search(self.client, [self.experiment_id], f"tags.`{KIND}` = 'summary'")
         tags = {**self._tags, KIND: "summary", **{f"crt.{key}": value for key, value in params.items()}}
-        summary = MlflowTracker(
-            self.client.create_run(self.experiment_id, run_name=name, tags=tags).info.run_id, self.experiment_id
-        )
+        run = self.client.create_run(self.experiment_id, run_name=redacted(name), tags=_redacted(tags))
+        summary = MlflowTracker(run.info.run_id, self.experiment_id)
         summary.log_params(params)
         summary.log_metrics(metrics)
         summary.log_note(note)
         self.client.set_terminated(summary.run_id)
         for run in old:
-            if all(run.data.tags.get(f"crt.{key}", value) == value for key, value in params.items()):
+            if all(run.data.tags.get(f"crt.{key}", value) == value for key, value in _redacted(params).items()):
                 self.client.delete_run(run.info.run_id)
 
 
@@ -290,6 +291,36 @@ def _written(record: CellRecord, folder: Path) -> dict[str, str]:
     (folder / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
     pd.DataFrame(record.outcomes).to_csv(folder / OUTCOMES, index=False, lineterminator="\n")
     return {param: sha256((folder / name).read_bytes()).hexdigest() for name, param in CHECKSUMS.items()}
+
+
+def _metric_name(name: str) -> str:
+    """Return the name of a metric as MLflow takes it: a label in it may hold what no path may hold."""
+    safe = re.sub(r"[^\w./ -]+", "_", name)[:LONGEST]
+    return safe if posixpath.normpath(f"/{safe}") == f"/{safe}" else re.sub(r"/|\.\.", "_", safe)
+
+
+def _redacted(values: Mapping[str, object]) -> dict[str, str]:
+    """Return params or tags as they may be stored."""
+    return {key: redacted(str(value)) for key, value in values.items()}
+
+
+def _context_tags() -> dict[str, str]:
+    """Return what MLflow says of the process: the address of its repository may hold a token."""
+    return _redacted(resolve_tags())
+
+
+def _hide(client: mlflow.MlflowClient, run: Run) -> None:
+    """Hide the secrets in the tags that `mlflow run` set; a param cannot be changed, so the user is told."""
+    for key, value in run.data.tags.items():
+        if redacted(value) != value:
+            client.set_tag(run.info.run_id, key, redacted(value))
+    for key, value in run.data.params.items():
+        if redacted(value) != value:
+            log.warning(
+                "mlflow run stored the secret in the param %s of run %s; delete that run and change the secret: start the "
+                "command as crt or python -m crt, which hide it, or give the key of a server as $OPENAI_API_KEY",
+                key, run.info.run_id,
+            )  # fmt: skip
 
 
 def _host_tags() -> dict[str, str]:

@@ -27,7 +27,8 @@ from mlflow.tracking._tracking_service.utils import _get_store as _tracking_stor
 from requests import RequestException
 from sqlalchemy import event
 
-from crt.errors import CrtError, TrackingError, is_full, no_room, remedy, without_password
+from crt.errors import CrtError, TrackingError, is_full, no_room, remedy
+from crt.redaction import redacted
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +172,7 @@ def twice(call: Callable[[], object]) -> None:
     except MlflowException as error:
         log.warning(
             "the tracking store failed (%s): trying once more",
-            without_password(" ".join(error.message.split())[:200]),
+            redacted(" ".join(error.message.split()))[:200],
         )
         _once(call)
 
@@ -204,10 +205,10 @@ def store_error(error: Exception) -> CrtError:
     """Return what to say of a store that cannot be used at all."""
     if is_full(error):
         return no_room(error)
-    cause = " ".join(str(error).partition("[SQL:")[0].split())[:300]
+    cause = redacted(" ".join(str(error).partition("[SQL:")[0].split()))[:300]
     usual = "use sqlite:///mlflow.db (the default), postgresql+psycopg2://… or the http address of an mlflow server"
     return TrackingError(
-        without_password(
+        redacted(
             f"the tracking store {mlflow.get_tracking_uri()} cannot be used ({type(error).__name__}: {cause}); "
             f"{_advice(error) or usual}"
         )
@@ -216,7 +217,7 @@ def store_error(error: Exception) -> CrtError:
 
 def refusal(error: MlflowException) -> TrackingError:
     """Return what to say of a call that a store refused, without the statement and its hundreds of values."""
-    cause = without_password(" ".join(error.message.partition("[SQL:")[0].split()))
+    cause = redacted(" ".join(error.message.partition("[SQL:")[0].split()))
     return TrackingError(
         f"the tracking store refused: {cause}; {_advice(error) or remedy(error)} and start again: what was finished is kept"
     )

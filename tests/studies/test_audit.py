@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_no_half_draw(tmp_path, monkeypatch):
         patch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
         with pytest.raises(CrtError, match=r"audit_sheet\.csv and audit_key\.csv cannot be written to .*make room"):
             draw(tmp_path)
-        with pytest.raises(CrtError, match=r"audit_scores\.csv and audit_scores\.md cannot be written to .*make room"):
+        with pytest.raises(CrtError, match=r"the tables cannot be written to .*make room"):
             audit.publish(pd.DataFrame({"perturbation": ["space"], "pairs": [1]}), tmp_path)
     assert not list(tmp_path.iterdir())
     assert len(draw(tmp_path)[0]) == 15

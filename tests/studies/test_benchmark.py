@@ -251,10 +251,10 @@ def test_files_of_a_grid(measure, store, accelerator, tmp_path):
         "robustness_results_multi.csv",
         "robustness_summary_multi.csv",
         "examples_multi.json",
-        "accuracy_drop_by_prob.svg",
-        "attack_success_rate_by_prob.svg",
+        "accuracy_drop_by_prob_multi.svg",
+        "attack_success_rate_by_prob_multi.svg",
     }
-    assert {file.name for file in (tmp_path / "out").iterdir()} == names
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {*names, "index.json"}
     assert {file.path for file in mlflow.MlflowClient().list_artifacts(run_id)} == names
     assert len(pd.read_csv(tmp_path / "out" / "robustness_results_multi.csv")) == 8
     assert len(json.loads((tmp_path / "out" / "examples_multi.json").read_text())) == 8

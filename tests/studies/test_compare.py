@@ -340,7 +340,8 @@ def test_studies_beside_the_grid(invoke, tmp_path):
     assert "| data set | model | overlap 0.00-0.25 entailed |" in shown
     assert "| ocnli | rule |" in shown
     assert {path.name for path in (tmp_path / "studies").iterdir()} == {
-        f"table_heuristics_ocnli.{suffix}" for suffix in ("csv", "md", "tex")
+        "index.json",
+        *(f"table_heuristics_ocnli.{suffix}" for suffix in ("csv", "md", "tex")),
     }
     shown = invoke("compare", "--no_figures").stdout
     assert "| chnsenticorp | rule |" in shown

@@ -181,7 +181,7 @@ def test_the_command(invoke, tmp_path):
     assert "| perturbation | average | worst | surviving | average raw |" in result.stdout
     out = tmp_path / "outputs"
     names = {"worst_case.csv", "worst_case_scores.csv", "worst_case.md", "worst_case.svg", "worst_case.png"}
-    assert {file.name for file in out.iterdir()} == names
+    assert {file.name for file in out.iterdir()} == {*names, "index.json"}
     (run,) = mlflow.search_runs(filter_string="tags.`crt.kind` = 'worst_case'", output_format="list")
     assert {file.path for file in mlflow.MlflowClient().list_artifacts(run.info.run_id)} == names
     table, scores = pd.read_csv(out / "worst_case.csv"), pd.read_csv(out / "worst_case_scores.csv")

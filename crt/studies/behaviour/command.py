@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     DATA,
     OUTPUT,
@@ -50,27 +50,27 @@ def main(**o: Any) -> None:
     loaded = [load(name) for name in dict.fromkeys(o["perturbations"])]
     reach_hub([] if suite.scored else [task], [] if suite.scored else [o["model"] or ""], data)
 
-    from crt.studies import results
+    from crt.studies import outputs
     from crt.studies.behaviour import study
 
     suite = study.with_perturbations(suite, loaded, prob=o["prob"], seed=o["seed"])
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], study.FILES)
     name = f"behaviour: {'given scores' if suite.scored else o['model'] or 'best model'} on {suite.name}"
     with tracked("behaviour", name, settings(o), o["precision"]) as (accelerator, tracker):
         found = study.run(suite, task, data, o["model"] or "", prediction(o), accelerator, tracker)
         if tracker:
             text = study.publish(tracker, found, o["output_dir"], figures=not o["no_figures"])
-            click.echo(f"{text}\nreport, tables and figure: {o['output_dir']}; run {tracker.run_id}")
+            say(f"{text}\nreport, tables and figure: {o['output_dir']}; run {tracker.run_id}")
 
 
 def _compare(o: dict[str, Any]) -> None:
-    from crt.studies import results
+    from crt.studies import outputs
     from crt.studies.behaviour import study
 
     if len(o["compare"]) != 2:
         raise click.BadParameter("two run ids are needed, like compare=OLD,NEW", param_hint="compare")
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], study.CHANGES)
     with tracked("behaviour-comparison", "behaviour: " + " against ".join(o["compare"]), settings(o)) as (_, tracker):
         if tracker:
             text = study.publish_comparison(tracker, *study.compared(tracker, o["compare"]), o["output_dir"])
-            click.echo(f"{text}\ncases: {o['output_dir'] / 'behaviour_changes.csv'}")
+            say(f"{text}\ncases: {o['output_dir'] / 'behaviour_changes.csv'}")

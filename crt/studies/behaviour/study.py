@@ -14,8 +14,9 @@ from crt.models import PredictOptions, load_predictor
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import Example, Input
+from crt.reporting.markdown import Markdown, line
+from crt.reporting.markdown import table as markdown
 from crt.reporting.spreadsheet import bare, write_sheet
-from crt.reporting.table import escaped, markdown
 from crt.scoring.summary import DASH
 from crt.studies.answers import model_params, resolved
 from crt.studies.behaviour.scoring import (
@@ -28,6 +29,7 @@ from crt.studies.behaviour.scoring import (
     pass_rates,
     report,
 )
+from crt.studies.outputs import Files, formats
 from crt.studies.results import staged
 from crt.suites import Case, Suite
 from crt.tasks import Source, seen_in_training
@@ -41,6 +43,23 @@ log = logging.getLogger(__name__)
 
 REPORT = "behavior_report.csv"
 """The report, a row for each case."""
+
+FILES = Files(
+    "behaviour",
+    {
+        REPORT: "what the model said of each case",
+        "behaviour.csv": "pass rates by capability",
+        "behaviour.md": "pass rates by type and capability, and the first failed cases",
+        **formats("behaviour", "pass rates by capability", ".svg", ".png"),
+    },
+)
+CHANGES = Files(
+    "behaviour compare",
+    {
+        "behaviour_changes.csv": "the cases that one run passes and another fails, or that both fail",
+        "behaviour_changes.md": "how many of them there are, by capability",
+    },
+)
 
 SHOWN = 20
 """Failed cases that are shown in the summary."""
@@ -145,7 +164,7 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
     """Write report, tables and figure into a folder and to the run; return the summary in Markdown."""
     text = summary(findings)
     capabilities = pass_rates(findings.report, "capability")
-    with staged(tracker, folder) as staging:
+    with staged(tracker, folder, FILES) as staging:
         write_sheet(findings.report, staging / REPORT)
         write_sheet(capabilities, staging / "behaviour.csv")
         (staging / "behaviour.md").write_text(text, encoding="utf-8")
@@ -170,30 +189,30 @@ def summary(findings: Findings) -> str:
         )
         rows = [
             [
-                escaped(str(row.id)),
+                str(row.id),
                 _line(row.original),
                 _line(row.changed),
                 _p(row.before_p),
                 _p(row.after_p),
-                escaped(str(row.expected)),
+                str(row.expected),
             ]
             for row in failed.iloc[:SHOWN].itertuples()
         ]
-        header = ("id", "original", "changed", "before_p", "after_p", "expected")
-        parts += [f"failed: {names}\n", markdown(header, rows, texts=3)]
+        header = tuple(map(Markdown, ("id", "original", "changed", "before_p", "after_p", "expected")))
+        parts += [f"{line(f'failed: {names}')}\n", markdown(header, rows, texts=3)]
     return "\n".join(parts)
 
 
 def _rates(rates: pd.DataFrame, by: str) -> str:
     rows = [
-        [escaped(str(name)), f"{passed}/{total}", DASH if pd.isna(rate) else f"{100 * rate:.0f} %", *map(str, others)]
+        [str(name), f"{passed}/{total}", DASH if pd.isna(rate) else f"{100 * rate:.0f} %", *map(str, others)]
         for name, passed, total, rate, *others in rates.itertuples(index=False)
     ]
     return markdown((by, "passed", "pass rate", *rates.columns[4:]), rows)
 
 
 def _line(text: Any) -> str:
-    return "" if pd.isna(text) else escaped(str(text).replace("\n", " / "))
+    return "" if pd.isna(text) else str(text).replace("\n", " / ")
 
 
 def _p(value: Any) -> str:
@@ -224,13 +243,13 @@ def compared(tracker: "MlflowTracker", runs: Sequence[str]) -> tuple[pd.DataFram
 def publish_comparison(tracker: "MlflowTracker", counts: pd.DataFrame, cases: pd.DataFrame, folder: Path) -> str:
     """Write a comparison into a folder and to the run; return it in Markdown."""
     total = ["all", *(str(int(counts[name].sum())) for name in counts.columns[1:])]
-    text = markdown(
-        list(counts.columns), [*([escaped(str(v)) for v in row] for row in counts.itertuples(index=False)), total]
+    text: str = markdown(
+        list(counts.columns), [*(list(map(str, row)) for row in counts.itertuples(index=False)), total]
     )
     broken = cases[cases["change"] == "newly broken"]
     if len(broken):
-        text += f"\nnewly broken: {', '.join(broken['id'])}\n"
-    with staged(tracker, folder) as staging:
+        text += f"\n{line('newly broken: ' + ', '.join(broken['id']))}\n"
+    with staged(tracker, folder, CHANGES) as staging:
         write_sheet(cases, staging / "behaviour_changes.csv")
         (staging / "behaviour_changes.md").write_text(text, encoding="utf-8")
     tracker.log_metrics({name.replace(" ", "_"): float(counts[name].sum()) for name in counts.columns[1:]})

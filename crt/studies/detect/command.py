@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     COUNT,
     DATA,
@@ -56,10 +56,10 @@ def main(**o: Any) -> None:
     reach_hub([] if o["attacks"] else [task], models, data)
 
     from crt.models.recipe import TrainOptions
-    from crt.studies import results
+    from crt.studies import outputs
     from crt.studies.detect import attacks, study
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], study.FILES)
     encoder = None
     if o["encoder"]:
         names = ("num_train_epochs", "learning_rate", "train_batch_size", "seed")
@@ -82,4 +82,4 @@ def main(**o: Any) -> None:
         found = study.run(corpus, seed=o["seed"], encoder=encoder, accelerator=accelerator)
         if tracker:
             text = study.publish(tracker, found, o["output_dir"], figures=not o["no_figures"])
-            click.echo(f"{text}\ntables and figure: {o['output_dir']}")
+            say(f"{text}\ntables and figure: {o['output_dir']}")

@@ -17,7 +17,8 @@ from crt.grid import format_prob
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.perturbations import Loaded
 from crt.records import CLEAN, Example, Input, Prediction
-from crt.reporting.table import escaped, markdown
+from crt.reporting.markdown import table as markdown
+from crt.reporting.spreadsheet import write_csv
 from crt.resources import rows_digest
 from crt.scoring.metrics import accuracy, balanced_accuracy, macro_f1, recalls
 from crt.scoring.statistics import balanced_accuracy_interval
@@ -25,6 +26,7 @@ from crt.scoring.summary import DASH
 from crt.studies.answers import Answers, model_params, resolved
 from crt.studies.detect.attacks import Attacked, downsampled, from_perturbations, labels_of, split
 from crt.studies.detect.detectors import choose, fit, training_space
+from crt.studies.outputs import Files, formats
 from crt.studies.results import staged
 from crt.tasks import Source, Split, load_split, seen_in_training
 from crt.tasks import labels_of as labels_of_task
@@ -38,6 +40,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Labels = NDArray[np.int64]
+
+FILES = Files(
+    "detect",
+    {
+        "detection.md": "the scores of the detectors, the recall of each label, and of unseen attacks",
+        "detection.csv": "the scores of the detectors",
+        "unseen_attacks.csv": "how well an attack is detected that no detector was trained on",
+        "confusion_detection_*.csv": "test texts by true and by predicted label",
+        "confusion_labelling_*.csv": "test texts by true and by predicted label",
+        **formats("detection", "the recall of each attack", ".svg", ".png"),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,17 +317,17 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
     """Write tables and a figure into a folder and to the run; return the summary in Markdown."""
     found = [verdict.metrics for verdict in findings.verdicts]
     text = summary(findings, found)
-    with staged(tracker, folder) as staging:
+    with staged(tracker, folder, FILES) as staging:
         (staging / "detection.md").write_text(text, encoding="utf-8")
         scores = [
             {"task": v.task, "detector": v.detector, **scored}
             for v, scored in zip(findings.verdicts, found, strict=True)
         ]
-        pd.DataFrame(scores).to_csv(staging / "detection.csv", index=False, lineterminator="\n")
-        findings.unseen.to_csv(staging / "unseen_attacks.csv", index=False, lineterminator="\n")
+        write_csv(pd.DataFrame(scores), staging / "detection.csv")
+        write_csv(findings.unseen, staging / "unseen_attacks.csv")
         for verdict in findings.verdicts:
             kind = verdict.detector.partition(":")[0]
-            verdict.confusion().to_csv(staging / f"confusion_{verdict.task}_{kind}.csv", lineterminator="\n")
+            write_csv(verdict.confusion().reset_index(), staging / f"confusion_{verdict.task}_{kind}.csv")
         if figures:
             from crt.reporting.figures import pass_bars, save_as
 
@@ -345,12 +359,12 @@ def summary(findings: Findings, found: Sequence[Mapping[str, float]]) -> str:
     parts = [markdown(header, rows, texts=2)]
     labels = list(dict.fromkeys(name for verdict in findings.verdicts for name in verdict.names))
     columns = [f"{v.task}, {v.detector.partition(':')[0]}" for v in findings.verdicts]
-    recall = [[escaped(label), *(_shown(metrics, f"recall_{label}", 2) for metrics in found)] for label in labels]
+    recall = [[label, *(_shown(metrics, f"recall_{label}", 2) for metrics in found)] for label in labels]
     parts.append(markdown(("recall of", *columns), recall))
     if len(findings.unseen):
         shown = [
             [
-                escaped(str(r.left_out)),
+                str(r.left_out),
                 f"{r.recall:.2f}",
                 f"{r.clean_recall:.2f}",
                 f"{r.balanced_accuracy:.2f}",

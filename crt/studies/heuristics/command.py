@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     COUNT,
     DATA,
@@ -51,10 +51,10 @@ def main(**o: Any) -> None:
     data = source(o)
     reach_hub([task, *ordinary], [o["model"] or ""], data)
 
-    from crt.studies import results
+    from crt.studies import outputs
     from crt.studies.heuristics import study
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], study.FILES)
     task, pairs = study.load_pairs(task, o["split"], data, o["max_samples"])
     usual = [study.load_pairs(each, None, data, o["max_samples"]) for each in ordinary]
     name = f"heuristics: {o['predictions'] or o['model'] or 'best model'} on {task.name}"
@@ -76,4 +76,4 @@ def main(**o: Any) -> None:
             )
         if tracker:
             table = study.publish(tracker, found, o["output_dir"], figures=not o["no_figures"])
-            click.echo(f"{table}\npredictions, tables and figure: {o['output_dir']}")
+            say(f"{table}\npredictions, tables and figure: {o['output_dir']}")

@@ -4,6 +4,7 @@ Works on any set of pairs: a probing set brings its own groups (heuristic, subca
 data set are sorted by the surface cues that they offer. Scoring: `crt/studies/heuristics/scoring.py`.
 """
 
+import csv
 import logging
 import re
 from collections.abc import Sequence
@@ -17,10 +18,11 @@ from crt.catalogue import Task
 from crt.errors import DataError, ModelError, one_of, unknown
 from crt.models import PredictOptions, Predictor, kind_of, load_predictor
 from crt.reading import read_rows
+from crt.reporting.markdown import table as markdown
 from crt.reporting.spreadsheet import write_sheet
-from crt.reporting.table import escaped, markdown
 from crt.studies.answers import Answers, model_params, resolved
 from crt.studies.heuristics.scoring import COLLAPSED, ENTAILMENT, NLI, NOT_ENTAILMENT, accuracy_by_group, surface_groups
+from crt.studies.outputs import Files, formats
 from crt.studies.results import staged
 from crt.tasks import Source, Split, labels_of, load_split
 
@@ -33,6 +35,16 @@ log = logging.getLogger(__name__)
 
 PREDICTIONS = "hans_predictions.txt"
 """The predictions in the format of the official script: `pairID,gold_label`, the labels of the model as they are."""
+
+FILES = Files(
+    "heuristics",
+    {
+        PREDICTIONS: "the label of each pair, in the format of the official script",
+        "heuristics.csv": "the accuracy of each group by gold label",
+        "heuristics.md": "the same, the templates left out",
+        **formats("heuristics", "the accuracy of the coarsest groups", ".svg", ".png"),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +204,9 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[str]:
 def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figures: bool) -> str:
     """Write predictions, tables and figure into a folder and to the run; return the main table in Markdown."""
     table = main_table(findings)
-    with staged(tracker, folder) as staging:
-        lines = "".join(f"{pair},{label}\n" for pair, label in findings.predictions)
-        (staging / PREDICTIONS).write_text(f"pairID,gold_label\n{lines}", encoding="utf-8")
+    with staged(tracker, folder, FILES) as staging:
+        with (staging / PREDICTIONS).open("w", encoding="utf-8", errors="replace", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([("pairID", "gold_label"), *findings.predictions])
         write_sheet(findings.table, staging / "heuristics.csv")
         (staging / "heuristics.md").write_text(table, encoding="utf-8")
         if figures:
@@ -211,13 +223,13 @@ def main_table(findings: Findings) -> str:
     shown = findings.table[findings.table["level"] != "template"]  # there are dozens
     rows = [
         [
-            *(escaped(str(name)) for name in (row.level, row.group, row.rule, row.gold)),
+            *(str(name) for name in (row.level, row.group, row.rule, row.gold)),
             f"{row.n:,}",
             f"{row.accuracy:.4f}",
         ]
         for row in shown.itertuples()
     ]
-    text = markdown(("level", "group", "rule", "gold", "n", "accuracy"), rows, texts=4)
+    text: str = markdown(("level", "group", "rule", "gold", "n", "accuracy"), rows, texts=4)
     if findings.nli_accuracy is not None:
         text += f"\nAccuracy on ordinary pairs: {findings.nli_accuracy:.4f}\n"
     return text

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, tracked
+from crt.commands.door import door, reach_hub, say, tracked
 from crt.commands.options import (
     DATA,
     OUTPUT,
@@ -46,13 +46,13 @@ def main(**o: Any) -> None:
     data = source(o)
     reach_hub([degrees.task(o["dataset"])], degrees.models, data)
 
-    from crt.studies import cells, results
+    from crt.studies import cells, outputs
     from crt.studies.worst_case import study
 
-    results.check_output(o["output_dir"])
+    outputs.check(o["output_dir"], study.FILES)
     name = f"worst case: {o['model'] or 'best model'} on {o['dataset']}"
     with tracked("worst_case", name, settings(o), o["precision"]) as (accelerator, tracker):
         keys = study.run(degrees, data, prediction(o), accelerator, tracker or cells.Silent(), force=o["force"])
         if tracker:
             scores = study.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
-            click.echo(f"{scores}\ntables and figure: {o['output_dir']}\ncompare models: {next_command('compare')}")
+            say(f"{scores}\ntables and figure: {o['output_dir']}\ncompare models: {next_command('compare')}")

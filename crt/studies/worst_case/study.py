@@ -17,13 +17,15 @@ from crt.perturbations import Loaded
 from crt.perturbations.engine import PerturbedInputs, Sites, asked, find_sites, perturb_to_degree
 from crt.provenance import of_perturbation
 from crt.records import CellRecord, Degree
-from crt.reporting.table import markdown
+from crt.reporting.markdown import table as markdown
+from crt.reporting.spreadsheet import write_csv
 from crt.resources import rows_digest
 from crt.scoring.summary import in_order
 from crt.studies import cells
 from crt.studies.answers import Answers
 from crt.studies.cells import Group, Tracker, each, params_of
 from crt.studies.outcomes import example_pairs, outcome_columns, outcome_of
+from crt.studies.outputs import Files, formats
 from crt.studies.results import staged
 from crt.studies.worst_case.scoring import Sampled, folded, folded_share, score, surviving
 from crt.tasks import Source
@@ -42,6 +44,16 @@ COLUMNS = (
     "mean_distinct_samples", "num_examples", "clean_acc", *CASES.values(),
 )  # fmt: skip
 """Of the table of degrees."""
+
+FILES = Files(
+    "worst_case",
+    {
+        "worst_case.csv": "the scores of each degree",
+        "worst_case_scores.csv": "the score of each curve",
+        "worst_case.md": "both",
+        **formats("worst_case", "average and worst case over the degree", ".svg", ".png"),
+    },
+)
 
 
 def run(
@@ -163,9 +175,9 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
     shown, table = _shown(scores), stored.reindex(columns=list(COLUMNS))
     note = f"{shown}\n{_shown(table.drop(columns=['model', 'dataset']))}"
     first = stored.iloc[0]
-    with staged(tracker, folder) as staging:
-        table.to_csv(staging / "worst_case.csv", index=False, lineterminator="\n")
-        scores.to_csv(staging / "worst_case_scores.csv", index=False, lineterminator="\n")
+    with staged(tracker, folder, FILES) as staging:
+        write_csv(table, staging / "worst_case.csv")
+        write_csv(scores, staging / "worst_case_scores.csv")
         (staging / "worst_case.md").write_text(note, encoding="utf-8")
         if figures:
             from crt.reporting.figures import degree_curves, save_as

@@ -201,7 +201,7 @@ def _commands() -> Iterator[str]:
 
 def _values(kind: click.ParamType) -> str:
     """Return what an option takes."""
-    from crt.commands.options import Listed, Optional, Pairs
+    from crt.door.options import Listed, Optional, Pairs
 
     words = {str: "text", int: "whole number", float: "number"}
     match kind:

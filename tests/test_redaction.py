@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import PROPERTY
 
-from crt.commands.door import ui_command
+from crt.door import ui_command
 from crt.redaction import SECRETS, printable, redacted, secrets_of, split_login
 from crt.tracking.runs import open_run
 
@@ -204,7 +204,7 @@ def test_how_the_ui_is_opened(uri):
 
 DOOR = """
 import logging, click
-from crt.commands.door import door, say
+from crt.door import door, say
 
 @click.command()
 @door

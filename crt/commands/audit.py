@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, say
-from crt.commands.options import DATA, DATASET, PERTURBED, TEXT, Listed, in_scope, option, source
+from crt.door import door, reach_hub, say
+from crt.door.options import DATA, DATASET, PERTURBED, TEXT, Listed, in_scope, option, source
 from crt.invocation import next_command
 
 

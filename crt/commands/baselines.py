@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, say
-from crt.commands.options import SEED, Listed, option
+from crt.door import door, say
+from crt.door.options import SEED, Listed, option
 from crt.grid import DEFAULT_SEEDS
 from crt.models import BASELINES
 

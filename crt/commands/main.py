@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, say, tracked, ui_command
-from crt.commands.options import OUTPUT, option
+from crt.door import door, say, tracked, ui_command
+from crt.door.options import OUTPUT, option
 from crt.invocation import next_command
 
 

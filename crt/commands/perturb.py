@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, say
-from crt.commands.options import TEXT, Listed, Pairs, option
+from crt.door import door, say
+from crt.door.options import TEXT, Listed, Pairs, option
 from crt.invocation import next_command
 
 

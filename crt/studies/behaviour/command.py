@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from crt.commands.door import door, reach_hub, say, tracked
-from crt.commands.options import (
+from crt.door import door, reach_hub, say, tracked
+from crt.door.options import (
     DATA,
     OUTPUT,
     PREDICT,

@@ -13,7 +13,7 @@ from golden_cases import mark, unmarked
 from crt.catalogue import TASKS
 from crt.commands import COMMANDS
 from crt.models import MODELS
-from crt.perturbations import PERTURBATIONS
+from crt.perturbations import PERTURBATIONS, Perturbation
 from crt.perturbations.engine import SiteFinder, perturb
 from crt.perturbations.substitution import substitution
 from crt.records import Example, Site
@@ -108,6 +108,23 @@ def test_every_metric_is_defined():
         )
 
 
+def test_every_study_is_defined():
+    """docs/protocols.md has a section for each study, and for nothing else."""
+    found = set(re.findall(r"^## `(\w+)`", read(DOCS / "protocols.md"), re.MULTILINE))
+    missing, strange = (", ".join(sorted(names)) for names in (set(STUDIES) - found, found - set(STUDIES)))
+    assert not missing, f"no section defines {missing}; add a heading like '## `{missing}`: …?' to docs/protocols.md"
+    assert not strange, f"{strange} is no study; mend the heading in docs/protocols.md"
+
+
+def test_the_readme_sorts_every_perturbation():
+    """The list of what people do, in README.md, names each perturbation and no other."""
+    rows = read(ROOT / "README.md").partition("| what people do |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`(\w+)`", rows))
+    missing, strange = (", ".join(sorted(names)) for names in (set(PERTURBATIONS) - named, named - set(PERTURBATIONS)))
+    assert not missing, f"README.md does not say what {missing} is for; name it in the table 'what people do'"
+    assert not strange, f"{strange} is no perturbation; mend the table 'what people do' in README.md"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_relative_links_resolve(page):
     """Every relative link of a page leads to a file or folder of the repository, and to a heading if it names one."""
@@ -123,13 +140,15 @@ def test_relative_links_resolve(page):
 
 
 def test_adding_shows_what_works(tmp_path):
-    """The table, its golden cases and the site finder that docs/adding.md shows are usable as they stand."""
+    """The table, its entry, its golden cases and the site finder that docs/adding.md shows are usable as they stand."""
     blocks = re.findall(r"^ *```(?:json|python)\n(.*?)^ *```$", read(DOCS / "adding.md"), re.DOTALL | re.MULTILINE)
-    table, golden, finder = map(textwrap.dedent, blocks)
+    table, entry, golden, finder = map(textwrap.dedent, blocks)
     (tmp_path / "NAME.json").write_text(table, encoding="utf-8")
     loaded = load_table("NAME", tmp_path / "NAME.json")
     assert loaded.entries == {"安全": ("按全",), "未": ("末",)}
-    find = substitution(loaded)
+    perturbation = eval(entry.strip(), {"Perturbation": Perturbation, "substitution": substitution})
+    assert (perturbation.name, perturbation.table) == ("NAME", loaded.name)
+    find = perturbation.finder(loaded)
     assert [mark(unmarked(text), find(unmarked(text))) for text in json.loads(golden)["places"]["NAME"]] == [
         "", "5G", "[安全]第一", "[未]来",
     ]  # fmt: skip

@@ -65,9 +65,9 @@ def test_command_passes_every_parameter_once(name):
 
 @pytest.mark.parametrize("name", ENTRY_POINTS)
 def test_launcher(name):
-    """What predicts or trains on several devices starts with `accelerate launch`, the rest with python."""
+    """What predicts or trains, and so takes a precision, starts with `accelerate launch`, the rest with python."""
     command = ENTRY_POINTS[name]["command"]
-    several = name in ("train", "evaluate", "heuristics", "behaviour", "detect", "worst_case")
+    several = name in ("train", "evaluate") or "precision" in options(name)
     start = "accelerate launch --quiet --module" if several else "python -m"
     right = command.startswith(f"{start} entrypoints.{name} ")
     assert right, f"the command of {name} in MLproject does not start with {start}; run: make docs"

@@ -24,7 +24,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from crt.catalogue import Task
 from crt.errors import ModelError, remedy
-from crt.models import augmented_name, predict_all
+from crt.models import augmented_name, kind_of, predict_all
 from crt.models.checkpoint import check_length, check_room, check_tokenizer, load_model, load_tokenizer, model_name
 from crt.models.loop import Loop
 from crt.models.processes import precision_of, share
@@ -32,7 +32,7 @@ from crt.models.recipe import SELECTION_METRICS, TrainOptions
 from crt.models.resuming import State, StateFile, fingerprint
 from crt.models.tiny import build_tiny
 from crt.models.transformer import MAX_LENGTH, TransformerClassifier
-from crt.records import RULE, TINY
+from crt.records import TINY
 from crt.resources import rows_digest
 from crt.scoring.doubts import unread
 from crt.tasks import Split
@@ -222,8 +222,9 @@ def _steps(loop: Loop, epoch: int, progress: _Progress, name: str) -> Iterator[S
 
 
 def _new_model(task: Task, split: Split, options: TrainOptions) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    if options.model == RULE:
-        raise ModelError("the rule classifier needs no training: evaluate it with model=rule")
+    kind, _ = kind_of(options.model)
+    if not kind.own_labels and options.model != TINY:
+        raise ModelError(f"a model of kind {kind.name} needs no training: evaluate it with model={options.model}")
     id2label = dict(enumerate(task.labels))
     length = options.predict.max_length or MAX_LENGTH
     model: PreTrainedModel

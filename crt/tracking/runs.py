@@ -64,7 +64,7 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
     """Open the run that an entry point works in: the project run under `mlflow run`, else a new one.
 
     Args:
-        kind: the tag `crt.kind`: train, grid, compare, heuristics, behaviour, detect, worst_case …
+        kind: the tag `crt.kind`: train, grid, compare …, or that of a study.
         name: of a new run.
         settings: logged as params `cfg.<name>`; the project parameters themselves are logged by `mlflow run`.
 

@@ -100,6 +100,13 @@ def test_a_loss_that_is_no_number(splits, tmp_path, accelerator):
         list(train(TASK, *splits, accelerator, recipe(num_train_epochs=3, learning_rate=1e30), tmp_path))
 
 
+@pytest.mark.parametrize("spec", ["rule", "embedding:org/encoder", "zeroshot:org/model"])
+def test_what_needs_no_training(spec, splits, tmp_path, accelerator):
+    """A kind of model that takes its labels from the data set is refused before anything is loaded, with the way out."""
+    with pytest.raises(ModelError, match=f"needs no training: evaluate it with model={spec}"):
+        list(train(TASK, *splits, accelerator, recipe(model=spec), tmp_path))
+
+
 def test_augmentation_is_a_function_of_epoch_and_example(splits):
     """About the share is perturbed, anew in each epoch, and an example's text does not depend on the others."""
     examples = splits[0].examples

@@ -4,7 +4,8 @@ import pytest
 from golden_cases import GOLDEN, mark, texts_of, to_do, unmarked
 from strategies import loaded
 
-from crt.perturbations import PERTURBATIONS
+from crt.perturbations import PERTURBATIONS, load
+from crt.perturbations import text as words
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import Example
 from crt.resources import Table
@@ -36,6 +37,19 @@ def test_every_perturbation_has_golden_cases(name):
     """No entry of PERTURBATIONS is without places and without an example that a person has read."""
     assert name in {placed for placed, _, _ in finders()}, to_do(name)
     assert texts_of(name)
+
+
+@pytest.mark.parametrize("name", PERTURBATIONS)
+def test_whoever_cuts_words_says_so(name, monkeypatch):
+    """Where sites hang on the words of a text, a new version of jieba has the cells measured again; elsewhere it has not."""
+    cutter, used = words._cutter(), []
+    monkeypatch.setattr(words, "_cutter", lambda: used.append(name) or cutter)
+    find = load(name).find
+    for text in texts_of(name):
+        find(text)
+    listed = "jieba" in PERTURBATIONS[name].libraries
+    todo = f"{'add' if used else 'drop'} jieba in the libraries of {name} in crt/perturbations/__init__.py"
+    assert listed == bool(used), todo
 
 
 @pytest.mark.parametrize(

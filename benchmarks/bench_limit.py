@@ -47,8 +47,8 @@ PARTS = {
     "crt.studies.benchmark.score": "outcomes and metrics",
     "crt.studies.benchmark.example_pairs": "outcomes and metrics",
     "crt.studies.benchmark.outcome_columns": "outcomes and metrics",
-    "crt.tracking.MlflowTracker.log_cell": "logging",
-    "crt.studies.results.publish": "tables and figures",
+    "crt.tracking.MlflowTracker.log_measurement": "logging",
+    "crt.studies.results.write_grid": "tables and figures",
 }
 """What is timed in evaluate, and what that is called; the model's forward pass is timed by hooks."""
 

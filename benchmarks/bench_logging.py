@@ -30,7 +30,7 @@ import requests
 from mlflow.entities import Metric, Param
 
 from benchmarks.common import machine, parsed, parser, table, timed
-from crt.records import Cell, CellRecord
+from crt.records import Cell, MeasurementRecord
 from crt.scoring.metrics import METRICS
 from crt.tracking.runs import open_run
 
@@ -82,7 +82,7 @@ def measured(uri: str, folder: Path, count: int) -> tuple[float, float]:
             for number in range(-2, count):
                 record = make(number)
                 bare_time = timed(partial(bare, tracker.client, tracker.experiment_id, record))
-                crt_time = timed(partial(tracker.log_cell, record))
+                crt_time = timed(partial(tracker.log_measurement, record))
                 if number >= 0:
                     times["bare"] += bare_time
                     times["crt"] += crt_time
@@ -91,16 +91,16 @@ def measured(uri: str, folder: Path, count: int) -> tuple[float, float]:
     return times["bare"] / count, times["crt"] / count
 
 
-def make(number: int) -> CellRecord:
+def make(number: int) -> MeasurementRecord:
     """Return a cell of full size."""
     outcomes = {name: list(range(1200)) for name in "abcdefghijklmnop"}
     examples = [{"original": ["这家酒店的环境很好" * 8], "perturbed": ["这家酒店的环静很好" * 8], "edits": []}] * 20
     params = {f"param{k}": "value" for k in range(10)}
     metrics = dict.fromkeys(METRICS, 0.5)
-    return CellRecord(f"key{number}", Cell("m", "d", "space", 0.15, number), params, metrics, examples, outcomes)
+    return MeasurementRecord(f"key{number}", Cell("m", "d", "space", 0.15, number), params, metrics, examples, outcomes)
 
 
-def bare(client: mlflow.MlflowClient, experiment: str, record: CellRecord) -> None:
+def bare(client: mlflow.MlflowClient, experiment: str, record: MeasurementRecord) -> None:
     """Store the same with as few calls as the client needs."""
     now = int(time.time() * 1000)
     run_id = client.create_run(experiment, start_time=now, tags={"kind": "cell"}).info.run_id

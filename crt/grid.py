@@ -208,17 +208,17 @@ def format_prob(prob: float) -> str:
     return f"{prob:.6g}"
 
 
-def cell_params(cell: Measurement) -> dict[str, str]:
+def measurement_params(cell: Measurement) -> dict[str, str]:
     """Return the params that name a measurement, its dose as `format_prob` spells it."""
     values = asdict(cell)
     return {name: format_prob(value) if isinstance(value, float) else str(value) for name, value in values.items()}
 
 
-def cell_title(cell: Measurement) -> str:
+def measurement_title(cell: Measurement) -> str:
     """Return what a measurement of a model on a data set is called: `space prob 0.3 seed 13`."""
     if cell.perturbation == CLEAN:
         return CLEAN
-    _, _, perturbation, *rest = cell_params(cell).items()
+    _, _, perturbation, *rest = measurement_params(cell).items()
     return " ".join([perturbation[1], *(f"{name} {value}" for name, value in rest)])
 
 

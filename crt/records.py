@@ -207,12 +207,12 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class CellRecord:
+class MeasurementRecord:
     """A measurement as it is stored: everything that is logged of it."""
 
     key: str
     """Fingerprint of all that the numbers depend on."""
-    cell: Measurement
+    measurement: Measurement
     """What was measured."""
     params: Mapping[str, str]
     """Settings beside the keys of the cell: training seed, digests, versions."""

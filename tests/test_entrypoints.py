@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from conftest import ROOT, SAMPLES, runner
 
-from crt.commands import audit, baselines, door, evaluate, perturb, train
+from crt import door
+from crt.commands import audit, baselines, evaluate, perturb, train
 from crt.perturbations import PERTURBATIONS
 from crt.studies.behaviour import command as behaviour
 from crt.studies.detect import command as detect

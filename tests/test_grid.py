@@ -14,9 +14,9 @@ from crt.grid import (
     Degrees,
     Grid,
     Shard,
-    cell_params,
-    cell_title,
     format_prob,
+    measurement_params,
+    measurement_title,
 )
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS
 from crt.records import CLEAN, Cell, Degree
@@ -174,10 +174,10 @@ def test_names_of_measurements():
     """The params that name a measurement are its fields as text; its title leaves model and data set out."""
     degree = Degree("bert", "tnews", "space", 0.1 + 0.2, 1234567, 20)
     names = {"model": "bert", "dataset": "tnews", "perturbation": "space"}
-    assert cell_params(degree) == {**names, "degree": "0.3", "seed": "1234567", "samples": "20"}
-    assert cell_params(Cell("bert", "tnews", "space", 1.0, 13)) == {**names, "prob": "1", "seed": "13"}
-    assert cell_title(degree) == "space degree 0.3 seed 1234567 samples 20"
-    assert cell_title(Cell("bert", "tnews", CLEAN, 0.0, 0)) == CLEAN
+    assert measurement_params(degree) == {**names, "degree": "0.3", "seed": "1234567", "samples": "20"}
+    assert measurement_params(Cell("bert", "tnews", "space", 1.0, 13)) == {**names, "prob": "1", "seed": "13"}
+    assert measurement_title(degree) == "space degree 0.3 seed 1234567 samples 20"
+    assert measurement_title(Cell("bert", "tnews", CLEAN, 0.0, 0)) == CLEAN
 
 
 @pytest.mark.parametrize(

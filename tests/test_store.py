@@ -141,7 +141,7 @@ def test_a_killed_process_leaves_no_running_run(store, tmp_path):
         "import os, signal; from test_tracking import record; from crt.tracking.runs import open_run, MlflowTracker\n"
         "with open_run('grid', 'killed', {}) as tracker, tracker.child('detect', 'child', {}):\n"
         "    tracker.client.log_batch = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    tracker.log_cell(record())"
+        "    tracker.log_measurement(record())"
     )
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     killed = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=False)
@@ -320,7 +320,7 @@ def test_a_locked_database_is_waited_for(store, tmp_path):
         holder.start()
         locked.wait()
         began = time.monotonic()
-        tracker.log_cell(record())
+        tracker.log_measurement(record())
         assert time.monotonic() - began > 25
         holder.join()
         assert tracker.finished() == {"key1"}

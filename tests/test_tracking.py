@@ -15,7 +15,7 @@ from packaging.version import Version
 from crt.catalogue import TASKS
 from crt.errors import CrtError, TrackingError
 from crt.models import PredictOptions, load_predictor
-from crt.records import Cell, CellRecord, Degree
+from crt.records import Cell, Degree, MeasurementRecord
 from crt.tracking import registry
 from crt.tracking.history import read_stored, stored_examples, stored_outcomes
 from crt.tracking.runs import open_run
@@ -28,7 +28,7 @@ def record(seed=1, **changes):
     """A cell as a study would log it."""
     fields = {
         "key": f"key{seed}",
-        "cell": Cell("模型/甲", "tnews", "space", 0.15, seed),
+        "measurement": Cell("模型/甲", "tnews", "space", 0.15, seed),
         "params": {"split": "validation"},
         "metrics": {"acc_drop": 0.25},
         "examples": [{"original": ["好\n“看”😀"], "perturbed": ["\ud800"]}],
@@ -40,13 +40,13 @@ def record(seed=1, **changes):
             "changed": [1, 0],
         },
     }
-    return CellRecord(**{**fields, **changes})
+    return MeasurementRecord(**{**fields, **changes})
 
 
 def test_a_cell_comes_back_as_it_was_logged(store):
     """Keys, params, metrics and examples survive the store, odd characters among them."""
     with open_run("grid", "test", {"probs": "0.15"}) as tracker:
-        tracker.log_cell(record())
+        tracker.log_measurement(record())
         assert tracker.finished() == {"key1"}
         row = tracker.cells(["key1"]).iloc[0]
         assert (row["model"], row["prob"], row["seed"], row["acc_drop"]) == ("模型/甲", 0.15, 1, 0.25)
@@ -59,10 +59,10 @@ def test_a_cell_comes_back_as_it_was_logged(store):
 
 def test_kinds_are_kept_apart(store):
     """A degree has its own kind and params, and is none of the cells that a grid resumes from or a comparison reads."""
-    degree = record(key="d", cell=Degree("m", "tnews", "space", 0.3, 7, 20), metrics={"worst_case": 0.5})
+    degree = record(key="d", measurement=Degree("m", "tnews", "space", 0.3, 7, 20), metrics={"worst_case": 0.5})
     with open_run("worst_case", "test", {}) as tracker:
-        tracker.log_cell(record())
-        tracker.log_cell(degree)
+        tracker.log_measurement(record())
+        tracker.log_measurement(degree)
         assert (tracker.finished(), tracker.finished("degree")) == ({"key1"}, {"d"})
         row = tracker.cells(["d"], "degree").iloc[0]
         assert (row["degree"], row["seed"], row["samples"], row["worst_case"]) == (0.3, 7, 20, 0.5)
@@ -78,7 +78,7 @@ def test_a_cell_that_fails_half_way_does_not_count(store, monkeypatch):
     with open_run("grid", "test", {}) as tracker:
         monkeypatch.setattr(tracker.client, "log_artifacts", lambda *_: (_ for _ in ()).throw(FULL))
         with pytest.raises(TrackingError, match=r"files of .* cannot be stored \(.*No space.*\); make room and start"):
-            tracker.log_cell(record())
+            tracker.log_measurement(record())
         assert tracker.finished() == frozenset()
     assert read_stored((), ()).cells.empty
 
@@ -95,7 +95,7 @@ def test_a_cell_that_the_server_broke_off_is_logged_again(store, monkeypatch, ca
             log_batch(*arguments, **options)
 
         monkeypatch.setattr(tracker.client, "log_batch", breaks_once)
-        tracker.log_cell(record())
+        tracker.log_measurement(record())
         assert tracker.finished() == {"key1"}
     assert "trying once more" in caplog.text
     runs = mlflow.search_runs(filter_string="tags.`crt.kind` = 'cell'")
@@ -133,7 +133,10 @@ def test_files_that_a_server_refuses_are_sent_again(store, monkeypatch, tmp_path
 
         monkeypatch.setattr(tracker.client, "log_artifacts", refuse)
 
-    for log in (lambda tracker: tracker.log_cell(record()), lambda tracker: tracker.log_folder(tmp_path / "files")):
+    for log in (
+        lambda tracker: tracker.log_measurement(record()),
+        lambda tracker: tracker.log_folder(tmp_path / "files"),
+    ):
         (tmp_path / "files").mkdir(exist_ok=True)
         said = pytest.raises(TrackingError, match=r"refused: 413 Client Error.*http://u:\*\*\*@h/outcomes\.csv")
         with said if broken > 2 else nullcontext(), open_run("grid", "test", {}) as tracker:
@@ -145,7 +148,7 @@ def test_files_that_a_server_refuses_are_sent_again(store, monkeypatch, tmp_path
 def test_a_full_disk_while_reading_is_not_a_lost_file(store, tiny_checkpoint, monkeypatch):
     """Where the copy of a file finds no room, room is asked for, and nobody is told to measure or train again."""
     with open_run("train", "test", {}) as tracker:
-        tracker.log_cell(record())
+        tracker.log_measurement(record())
         registry.register(
             tracker.run_id, tiny_checkpoint, TASK, name="n", alias="a", metric="accuracy", value=1.0, digest="d"
         )
@@ -161,7 +164,7 @@ def test_a_full_disk_while_reading_is_not_a_lost_file(store, tiny_checkpoint, mo
 def test_artifacts_that_were_moved(store, tmp_path):
     """A cell whose files are no longer where the store says is an error that names the place and the ways out."""
     with open_run("grid", "test", {}) as tracker:
-        tracker.log_cell(record())
+        tracker.log_measurement(record())
         run_id = tracker.cells(["key1"])["run_id"].item()
         folder = Path(mlflow.get_run(run_id).info.artifact_uri.removeprefix("file://"))
         folder.rename(tmp_path / "moved")
@@ -187,7 +190,7 @@ def test_files_that_are_not_as_they_were_stored(store, name, damage):
     """A file of a cell that was altered, cut off or emptied is an error that names the run and what to do."""
     pairs = [{"id": "b"}, {"id": "b,1,clean"}]
     with open_run("grid", "test", {}) as tracker:
-        tracker.log_cell(record(metrics={"num_examples": 2.0}, examples=pairs))
+        tracker.log_measurement(record(metrics={"num_examples": 2.0}, examples=pairs))
         cells = tracker.cells(["key1"])
     run_id, artifacts = cells["run_id"].item(), Path(cells["artifacts"].item().removeprefix("file://"))
     content = (artifacts / name).read_bytes()
@@ -213,7 +216,7 @@ UNSUMMED = {
 def test_damaged_files_without_a_checksum(store, damage, said):
     """Cells of older versions have no checksum: whole files are read, and what cannot be whole is an error all the same."""
     with open_run("grid", "test", {}) as tracker:
-        tracker.log_cell(record(metrics={"num_examples": 2.0}))
+        tracker.log_measurement(record(metrics={"num_examples": 2.0}))
         cells = tracker.cells(["key1"]).drop(columns=["outcomes_sha256", "examples_sha256"])
     file = Path(cells["artifacts"].item().removeprefix("file://")) / "outcomes.csv"
     assert len(stored_outcomes(cells)[0]) == 2
@@ -227,7 +230,7 @@ def test_more_cells_than_a_page(store, monkeypatch):
     monkeypatch.setattr("crt.tracking.history.PAGE", 2)
     with open_run("grid", "test", {}) as tracker:
         for seed in range(5):
-            tracker.log_cell(record(seed))
+            tracker.log_measurement(record(seed))
         assert len(tracker.finished()) == 5
     assert len(read_stored((), ()).cells) == 5
 
@@ -236,9 +239,13 @@ def test_more_cells_than_a_page(store, monkeypatch):
 def test_the_store_is_asked_for_what_is_wanted_alone(store, monkeypatch, name):
     """A model that has thousands of cells beside others has only its own read, whatever quotes are in its name."""
     with open_run("grid", "test", {}) as tracker:
-        tracker.log_cell(record(1, cell=Cell(name, "tnews", "space", 0.15, 1), params={"model_source": name}))
-        tracker.log_cell(record(2, cell=Cell(name, "ocnli", "space", 0.15, 1), params={"model_source": name}))
-        tracker.log_cell(record(3, cell=Cell("other", "tnews", "space", 0.15, 1)))
+        tracker.log_measurement(
+            record(1, measurement=Cell(name, "tnews", "space", 0.15, 1), params={"model_source": name})
+        )
+        tracker.log_measurement(
+            record(2, measurement=Cell(name, "ocnli", "space", 0.15, 1), params={"model_source": name})
+        )
+        tracker.log_measurement(record(3, measurement=Cell("other", "tnews", "space", 0.15, 1)))
         read = []
         search_runs = tracker.client.search_runs
         monkeypatch.setattr(
@@ -254,7 +261,7 @@ def test_the_store_is_asked_for_what_is_wanted_alone(store, monkeypatch, name):
 def test_a_modified_table_is_tagged(store):
     """A cell whose table is not the shipped one can be told in the UI."""
     with open_run("grid", "test", {}) as tracker:
-        tracker.log_cell(record(modified=True))
+        tracker.log_measurement(record(modified=True))
         run_id = tracker.cells(["key1"])["run_id"].item()
     assert mlflow.get_run(run_id).data.tags["crt.table"] == "modified"
 
@@ -364,7 +371,7 @@ def test_an_empty_spec_is_the_best_model_or_the_rules(store, tiny_checkpoint):
 def test_threads_share_a_store(store):
     """Several workers that log into one store lose nothing."""
     with open_run("grid", "test", {}) as tracker:
-        workers = [threading.Thread(target=tracker.log_cell, args=(record(seed),)) for seed in range(4)]
+        workers = [threading.Thread(target=tracker.log_measurement, args=(record(seed),)) for seed in range(4)]
         for worker in workers:
             worker.start()
         for worker in workers:

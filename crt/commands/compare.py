@@ -34,7 +34,7 @@ def main(**o: Any) -> None:
         assert tracker is not None
         chosen = {name: ",".join(o[name]) for name in ("experiments", "models", "datasets")}
         again = next_command("compare", chosen | {"split": o["split"]})
-        found = compare.publish(
+        found = compare.write_comparison(
             tracker,
             cells,
             o["output_dir"],

@@ -68,7 +68,7 @@ def main(**o: Any) -> None:
         if tracker and grid.shard:
             say(f"the files in {o['output_dir']} show shard {grid.shard} alone; for all: {next_command('compare')}")
         if tracker and keys:
-            cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
+            cells = results.write_grid(tracker, keys, o["output_dir"], figures=not o["no_figures"])
             tasks = {task.name: task for task in map(grid.task, grid.datasets)}
             asked = cells.assign(spec=cells["key"].map(keys)).explode("spec")
             for (dataset, spec), rows in asked.groupby(["dataset", "spec"]):

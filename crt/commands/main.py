@@ -41,8 +41,8 @@ def main(**o: Any) -> None:
             version = train.run(TASKS["sample"], Source(), recipe, accelerator, training)
         grid = Grid(models=(f"models:/{version}", RULE), datasets=("sample",))
         keys = benchmark.run(grid, Source(), predict, accelerator, tracker)
-        cells = results.publish(tracker, keys, o["output_dir"], figures=not o["no_figures"])
-        found = compare.publish(
+        cells = results.write_grid(tracker, keys, o["output_dir"], figures=not o["no_figures"])
+        found = compare.write_comparison(
             tracker,
             compare.select(cells),
             o["output_dir"],

@@ -37,7 +37,7 @@ def door(command: Command) -> Command:
     """Turn the errors of crt, and a full disk, into a message on stderr and exit 1; anything else is a bug with a traceback."""
 
     @functools.wraps(command)
-    def guarded(**values: Any) -> None:
+    def run(**values: Any) -> None:
         _write_any_text()
         logging.setLogRecordFactory(Record)
         logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
@@ -57,7 +57,7 @@ def door(command: Command) -> Command:
                 say(f"error: {said}", err=True)
             sys.exit(1)
 
-    return guarded
+    return run
 
 
 def _write_any_text() -> None:
@@ -166,7 +166,7 @@ def tracked(
     kind: str, name: str, settings: dict[str, object], precision: str = "auto"
 ) -> Iterator[tuple["Accelerator", "MlflowTracker | None"]]:
     """Start the processes and, on the main one, the run; end both whatever happens."""
-    from crt.models.processes import share, start
+    from crt.models.processes import from_main, start
     from crt.tracking.runs import open_run
 
     accelerator = start(precision)
@@ -178,6 +178,6 @@ def tracked(
             nonlocal tracker
             tracker = stack.enter_context(open_run(kind, name, {**settings, "processes": accelerator.num_processes}))
 
-        share(accelerator, enter)
+        from_main(accelerator, enter)
         yield accelerator, tracker
         accelerator.wait_for_everyone()

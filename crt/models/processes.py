@@ -62,7 +62,7 @@ def precision_of(accelerator: Accelerator) -> str:
     return {theirs: ours for ours, theirs in PRECISIONS.items()}.get(accelerator.mixed_precision, "fp32")
 
 
-def share(accelerator: Accelerator, produce: Callable[[], T]) -> T:
+def from_main(accelerator: Accelerator, produce: Callable[[], T]) -> T:
     """Run `produce` on the main process and return its result, or raise its error, on every process."""
     outcome: list[Any] = [None, None]
     if accelerator.is_main_process:

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from crt.errors import ModelError
 from crt.files import remove_leftovers, replacing
 from crt.models.checkpoint import weights_of
-from crt.models.processes import gather, share
+from crt.models.processes import from_main, gather
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class StateFile:
             remove_leftovers(self.path.parent)
             return self.path.is_file()
 
-        return share(self.accelerator, found)
+        return from_main(self.accelerator, found)
 
     def read(self) -> State:
         """Return the state on every process, and set the generators of random numbers to where they stood.
@@ -49,7 +49,7 @@ class StateFile:
         Raises:
             ModelError: the file cannot be read.
         """
-        state: State = share(self.accelerator, self._load)
+        state: State = from_main(self.accelerator, self._load)
         _set_generators(self.accelerator.device, state.pop("generators")[self.accelerator.process_index])
         return state
 

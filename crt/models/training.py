@@ -27,7 +27,7 @@ from crt.errors import ModelError, remedy
 from crt.models import augmented_name, kind_of, predict_all
 from crt.models.checkpoint import check_length, check_room, check_tokenizer, load_model, load_tokenizer, model_name
 from crt.models.loop import Loop
-from crt.models.processes import precision_of, share
+from crt.models.processes import from_main, precision_of
 from crt.models.recipe import SELECTION_METRICS, TrainOptions
 from crt.models.resuming import State, StateFile, fingerprint
 from crt.models.tiny import build_tiny
@@ -181,7 +181,7 @@ def train(
     final = accelerator.unwrap_model(loop.model, keep_fp32_wrapper=False)
     final.load_state_dict(best_weights)
     if folder is not None:
-        share(accelerator, partial(_save, final, tokenizer, folder))
+        from_main(accelerator, partial(_save, final, tokenizer, folder))
     training = f"{file.path.stem}-{progress.id}" if file is not None else ""
     yield Checkpoint(folder, base_model, progress.best, loop.predictor(task, base_model), training)
     if file is not None:

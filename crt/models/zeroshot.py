@@ -27,7 +27,7 @@ from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.models import ZEROSHOT, PredictOptions
 from crt.models.checkpoint import check_tokenizer, load_model, load_tokenizer, model_name, weights_of
-from crt.models.processes import gather, precision_of, share
+from crt.models.processes import from_main, gather, precision_of
 from crt.models.transformer import MAX_LENGTH, ROWS, autocast, settings_of
 from crt.records import Input, Prediction
 from crt.redaction import redacted, secrets_of, split_login
@@ -214,7 +214,7 @@ class Server:
         self.url = place._replace(path=f"{place.path.rstrip('/')}/completions").geturl()
         if key := os.environ.get("OPENAI_API_KEY"):
             self.session.headers["Authorization"] = f"Bearer {key}"
-        self.likelihoods = share(accelerator, self._gives_likelihoods)
+        self.likelihoods = from_main(accelerator, self._gives_likelihoods)
         if not self.likelihoods:
             log.info("%s gives no likelihoods of a prompt: its answers are parsed", self.shown)
         mode = "likelihoods" if self.likelihoods else "answers"
@@ -230,7 +230,7 @@ class Server:
             with ThreadPoolExecutor(WORKERS) as pool:
                 return list(pool.map(ask, inputs))
 
-        rows = share(self.accelerator, asked)
+        rows = from_main(self.accelerator, asked)
         zeros = np.zeros(len(inputs), dtype=np.int64)
         found = np.array(rows, dtype=np.float32).reshape(len(inputs), len(self.labels))
         # nothing is cut off: a server refuses a prompt that is too long

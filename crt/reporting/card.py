@@ -5,7 +5,7 @@ from math import isnan
 
 from crt.catalogue import Task
 from crt.records import CLEAN
-from crt.reporting.markdown import bullets, code, escaped, line
+from crt.reporting.markdown import bullets, code, in_markdown, line
 from crt.reporting.markdown import table as markdown
 from crt.reporting.verdict import verdict
 from crt.scoring.evidence import Evidence
@@ -46,7 +46,7 @@ def card(
         )
     labels = f" Labels: {', '.join(task.labels)}." if task.labels else ""
     parts = [
-        f"# {escaped(reference.replace('/', ' version '))}\n",
+        f"# {in_markdown(reference.replace('/', ' version '))}\n",
         f"{line(f'{task.name}: {task.summary}.{labels}')}\n",
         "## Training\n",
         markdown(("", ""), rows, texts=2),
@@ -56,7 +56,7 @@ def card(
     for split, (found, evidence) in measured.items():
         count = int(found.cells["num_examples"].max())
         parts += [
-            f"\n## On {escaped(split)} ({count} examples)\n",
+            f"\n## On {in_markdown(split)} ({count} examples)\n",
             _scores(found, evidence),
             f"{code(found.signature)}\n",
         ]

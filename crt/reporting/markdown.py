@@ -19,19 +19,19 @@ class Markdown(str):
     __slots__ = ()
 
 
-def escaped(text: object) -> Markdown:
+def in_markdown(text: object) -> Markdown:
     """Return a text as Markdown that reads as the text, in one line; Markdown stays as it is."""
     return text if isinstance(text, Markdown) else Markdown(printable(str(text)).translate(_MARKS))
 
 
 def line(text: object) -> Markdown:
     """Return a text that stands at the start of a line."""
-    return text if isinstance(text, Markdown) else Markdown(_BLOCK.sub(r"\1\\", escaped(text)))
+    return text if isinstance(text, Markdown) else Markdown(_BLOCK.sub(r"\1\\", in_markdown(text)))
 
 
 def bold(text: object) -> Markdown:
     """Return a text in bold."""
-    return Markdown(f"**{escaped(text)}**")
+    return Markdown(f"**{in_markdown(text)}**")
 
 
 def code(text: str) -> Markdown:
@@ -50,4 +50,4 @@ def bullets(texts: Iterable[object]) -> Markdown:
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, texts: int = 1) -> Markdown:
     """Return a table, whose first `texts` columns are set flush left and the others flush right."""
     align = [Markdown("---")] * texts + [Markdown("---:")] * (len(header) - texts)
-    return Markdown("".join(f"| {' | '.join(map(escaped, cells))} |\n" for cells in [header, align, *rows]))
+    return Markdown("".join(f"| {' | '.join(map(in_markdown, cells))} |\n" for cells in [header, align, *rows]))

@@ -17,13 +17,13 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?(±[0-9]+(\.[0-9]+)?
 """A number as the tables print it, with its deviation and its star."""
 
 
-def guarded(value: Any) -> Any:
+def defused(value: Any) -> Any:
     """Return a value of a cell; a text that would be computed on opening, with an apostrophe before it."""
     return f"'{value}" if _starts_formula(value) and not _NUMBER.fullmatch(value) else value
 
 
 def bare(value: Any) -> Any:
-    """Return what `guarded` was given."""
+    """Return what `defused` was given."""
     return value[1:] if isinstance(value, str) and value.startswith("'") and _starts_formula(value[1:]) else value
 
 
@@ -32,14 +32,14 @@ def _starts_formula(value: Any) -> bool:
 
 
 def write_csv(frame: pd.DataFrame, path: Path, encoding: str = "utf-8") -> None:
-    """Write a table without its index; texts and names are guarded, numbers stay as they are.
+    """Write a table without its index; texts and names are defused, numbers stay as they are.
 
     Half a surrogate pair cannot be written and becomes a question mark.
     """
-    safe = frame.rename(columns=guarded)
+    safe = frame.rename(columns=defused)
     for place, kind in enumerate(frame.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
-            values = [guarded(value) for value in frame.iloc[:, place]]
+            values = [defused(value) for value in frame.iloc[:, place]]
             safe.isetitem(place, np.array(values, dtype=object))
     safe.to_csv(path, index=False, encoding=encoding, errors="replace", lineterminator="\n")
 

@@ -8,7 +8,7 @@ import numpy as np
 from crt.catalogue import Task
 from crt.files import is_folder
 from crt.models import Predictor, predict_all
-from crt.models.processes import share
+from crt.models.processes import from_main
 from crt.records import Input, Prediction, ResolvedModel
 from crt.redaction import redacted
 
@@ -27,7 +27,9 @@ def resolved(spec: str, task: Task, accelerator: "Accelerator", tracker: "Mlflow
         accelerator: device and processes; every process must call this.
         tracker: None on all processes but the main one.
     """
-    return at_hand(share(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec)))
+    return at_hand(
+        from_main(accelerator, lambda: tracker.resolve(spec, task) if tracker else ResolvedModel(spec, spec))
+    )
 
 
 def at_hand(model: ResolvedModel) -> ResolvedModel:

@@ -26,7 +26,7 @@ from crt.reading import Row, read_rows
 from crt.records import Example, Input
 from crt.reporting.markdown import Markdown
 from crt.reporting.markdown import table as markdown
-from crt.reporting.spreadsheet import guarded, write_csv
+from crt.reporting.spreadsheet import defused, write_csv
 from crt.scoring.summary import in_order, mean_std
 from crt.studies.outputs import Files, formats
 from crt.studies.results import staged
@@ -143,7 +143,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     text = StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
-    writer.writerows([guarded(cell) for cell in row] for row in rows)
+    writer.writerows([defused(cell) for cell in row] for row in rows)
     return f"\ufeff{text.getvalue()}"  # by this mark spreadsheet programs see that it is UTF-8
 
 

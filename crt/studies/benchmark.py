@@ -11,7 +11,7 @@ from crt.grid import Grid
 from crt.models import PredictOptions
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
-from crt.records import CLEAN, Cell, CellRecord, Prediction
+from crt.records import CLEAN, Cell, MeasurementRecord, Prediction
 from crt.scoring.doubts import doubts
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.scoring.slices import facts_of
@@ -49,7 +49,9 @@ def run(
     return cells.run(grid, partial(_measure, grid), _told, source, options, accelerator, tracker, force=force)
 
 
-def _measure(grid: Grid, group: Group, loaded: Sequence[Loaded], pending: dict[Cell, str]) -> Iterator[CellRecord]:
+def _measure(
+    grid: Grid, group: Group, loaded: Sequence[Loaded], pending: dict[Cell, str]
+) -> Iterator[MeasurementRecord]:
     """Yield the pending cells of a group, one perturbation after the other; clean inputs are predicted once."""
     examples = group.split.examples
     memory.warn(group.task.name, examples, pending)
@@ -64,14 +66,14 @@ def _measure(grid: Grid, group: Group, loaded: Sequence[Loaded], pending: dict[C
         if (leaked := group.leaked) is not None:
             metrics["seen_in_training_rate"] = leaked / len(examples)
         columns = outcome_columns(outcome) | facts_of(examples, group.seen)
-        yield CellRecord(pending[cell], cell, params_of(group, grid, None), metrics, outcomes=columns)
+        yield MeasurementRecord(pending[cell], cell, params_of(group, grid, None), metrics, outcomes=columns)
     for perturbation, here in each(loaded, pending):
         yield from _of_perturbation(grid, group, perturbation, here, answers, clean)
 
 
 def _of_perturbation(
     grid: Grid, group: Group, perturbation: Loaded, pending: dict[Cell, str], answers: Answers, clean: Prediction
-) -> Iterator[CellRecord]:
+) -> Iterator[MeasurementRecord]:
     """Yield the pending cells of one perturbation; what they need is freed before the next one begins."""
     examples, table = group.split.examples, perturbation.table
     sites = find_sites(examples, perturbation.find, fields=grid.fields)
@@ -84,7 +86,7 @@ def _of_perturbation(
         columns = outcome_columns(outcome)
         if len(group.task.fields) == 2:
             columns["changed_fields"] = list(changed_fields(examples, rows))
-        yield CellRecord(
+        yield MeasurementRecord(
             pending[cell],
             cell,
             params_of(group, grid, perturbation),

@@ -12,7 +12,7 @@ from crt.provenance import latest, like_the_newest
 from crt.records import CLEAN
 from crt.reporting.card import card
 from crt.scoring.summary import Comparison, headline
-from crt.studies.evidence import gather
+from crt.studies.evidence import read_evidence
 from crt.tracking import registry
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def update(tracker: "MlflowTracker", task: Task, source: str, asked: pd.DataFram
         newest = latest(like_the_newest(rows))
         if {CLEAN} < set(newest["perturbation"]) and newest["prob"].max() > 0:
             measured[str(split)] = Comparison.of(newest)
-    found = {split: (one, gather(one.cells)) for split, one in measured.items()}
+    found = {split: (one, read_evidence(one.cells)) for split, one in measured.items()}
     tags = {
         f"{split}/{name}": f"{value:.4f}"
         for split, one in measured.items()

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 from crt import __version__, provenance
 from crt.catalogue import Task
 from crt.errors import DataError, ModelError
-from crt.grid import M, Scope, cell_title
+from crt.grid import M, Scope, measurement_title
 from crt.models import PredictOptions, Predictor, load_predictor
-from crt.models.processes import share
+from crt.models.processes import from_main
 from crt.perturbations import Loaded, load
 from crt.provenance import Setting, fingerprint
-from crt.records import CLEAN, CellRecord, Input, ResolvedModel
+from crt.records import CLEAN, Input, MeasurementRecord, ResolvedModel
 from crt.scoring import slices
 from crt.studies.answers import at_hand, model_params
 from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
@@ -43,7 +43,7 @@ class Tracker(Protocol):
         """Return the keys of the measurements of a kind with these params that are stored whole."""
         ...
 
-    def log_cell(self, record: CellRecord) -> None:
+    def log_measurement(self, record: MeasurementRecord) -> None:
         """Store a measurement; it counts as finished only when all of it is stored."""
         ...
 
@@ -59,7 +59,7 @@ class Silent:
         """Return nothing."""
         return frozenset()
 
-    def log_cell(self, record: CellRecord) -> None:
+    def log_measurement(self, record: MeasurementRecord) -> None:
         """Do nothing."""
 
 
@@ -111,7 +111,7 @@ class Group:
         )
 
 
-Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[CellRecord]]
+Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[MeasurementRecord]]
 """Yields the record of each measurement that is missing, by its key, in the order in which they are to be stored."""
 
 Tell = Callable[[Mapping[str, float]], str]
@@ -156,10 +156,10 @@ def run(
                 f"two models on {dataset} are both called {predictor.name}, and their training seeds do not tell them apart: "
                 "a table could not either; evaluate them into two experiments (--experiment-name)"
             )
-        plan = _plan(scope, group, loaded, share(accelerator, partial(getattr, group, "overlap")))
+        plan = _plan(scope, group, loaded, from_main(accelerator, partial(getattr, group, "overlap")))
         if not force:  # of this model on this data set alone: an experiment may hold thousands of others
             params = {"model": predictor.name, "predictor": predictor.fingerprint, "dataset": dataset}
-            finished |= share(accelerator, partial(tracker.finished, scope.kind, **params))
+            finished |= from_main(accelerator, partial(tracker.finished, scope.kind, **params))
         pending = {cell: key for cell, key in plan.items() if key not in finished}
         keys |= {key: (*keys.get(key, ()), group.model.source) for key in plan.values()}
         finished |= set(pending.values())
@@ -173,9 +173,9 @@ def run(
         )
         for number, record in enumerate(measure(group, loaded, pending) if pending else (), start=1):
             if accelerator.is_main_process:
-                tracker.log_cell(record)
+                tracker.log_measurement(record)
                 log.info(
-                    "[%d/%d] %s: %s", number, len(pending), cell_title(record.cell), tell(record.metrics),
+                    "[%d/%d] %s: %s", number, len(pending), measurement_title(record.measurement), tell(record.metrics),
                 )  # fmt: skip
     return keys
 
@@ -226,7 +226,7 @@ def _groups(
         tasks[dataset], seen_in[dataset] = task, seen_in_training(task, source, scope.split or task.eval_split)
         for spec in scope.models:
             resolve = partial(tracker.resolve, spec, task)
-            models[dataset, spec] = at_hand(share(accelerator, resolve))
+            models[dataset, spec] = at_hand(from_main(accelerator, resolve))
     for (dataset, _), model in models.items():
         task = tasks[dataset]
         predictor = load_predictor(model.spec, task, accelerator, options, source)

@@ -22,7 +22,7 @@ from crt.scoring.evidence import Evidence
 from crt.scoring.summary import Comparison, dose_area, headline
 from crt.studies import STUDIES
 from crt.studies.choice import CALLED, by_version, counted, named
-from crt.studies.evidence import gather
+from crt.studies.evidence import read_evidence
 from crt.studies.outputs import Files, formats
 from crt.studies.report import report
 from crt.studies.results import staged
@@ -282,7 +282,7 @@ def select_studies(runs: pd.DataFrame, *, models: Sequence[str] = (), datasets: 
     return by_version(runs, "kind")
 
 
-def publish(
+def write_comparison(
     tracker: "MlflowTracker",
     cells: pd.DataFrame,
     folder: Path,
@@ -309,7 +309,7 @@ def publish(
             _write_studies(beside, staging)
         return Published((), beside, cells, ())
     found = Comparison.of(cells)
-    evidence = gather(cells) if significance else Evidence()
+    evidence = read_evidence(cells) if significance else Evidence()
     tables = tuple(paper_table(found, metric, evidence.tests if metric in TESTED else None) for metric in TABLES)
     told = report(found, evidence, tables, command)
     with staged(tracker, folder, FILES) as staging:

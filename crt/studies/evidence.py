@@ -11,7 +11,7 @@ from crt.scoring.summary import in_order
 from crt.tracking.history import stored_outcomes
 
 
-def gather(cells: pd.DataFrame) -> Evidence:
+def read_evidence(cells: pd.DataFrame) -> Evidence:
     """Read the outcomes of the cells of a comparison and compute intervals, tests and weak spots.
 
     Args:

@@ -31,7 +31,7 @@ FILES = Files(
 )
 
 
-def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, figures: bool) -> pd.DataFrame:
+def write_grid(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, figures: bool) -> pd.DataFrame:
     """Write the files of a grid into a folder and to its run; return the cells.
 
     They are made from the cells as they are stored, so that a grid that was interrupted and resumed gives whole files.

@@ -13,7 +13,7 @@ from crt.catalogue import Task
 from crt.errors import TrackingError, is_full, remedy
 from crt.files import scratch
 from crt.models import checkpoint_alias
-from crt.models.processes import share
+from crt.models.processes import from_main
 from crt.models.recipe import SELECTION_METRICS, TrainOptions
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, train
 from crt.records import ResolvedModel
@@ -70,7 +70,7 @@ def run(
     )  # fmt: skip
     _warn_of_few(task, selection)
     if options.model.startswith("models:/"):
-        chosen = share(accelerator, lambda: _registered(options.model))
+        chosen = from_main(accelerator, lambda: _registered(options.model))
         options = replace(options, model=at_hand(chosen).spec)
     if tracker is not None:
         tracker.log_params(
@@ -88,7 +88,7 @@ def run(
         )
         for record in records:
             if isinstance(record, Checkpoint):
-                reference = share(accelerator, partial(_register, record, task, selection, options, tracker))
+                reference = from_main(accelerator, partial(_register, record, task, selection, options, tracker))
             elif tracker is not None:
                 _log(record, tracker)
     return reference

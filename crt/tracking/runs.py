@@ -28,9 +28,9 @@ from requests import RequestException
 
 from crt.catalogue import Task
 from crt.errors import TrackingError, remedy
-from crt.grid import cell_params, cell_title
+from crt.grid import measurement_params, measurement_title
 from crt.invocation import next_command
-from crt.records import RULE, Cell, CellRecord, ResolvedModel
+from crt.records import RULE, Cell, MeasurementRecord, ResolvedModel
 from crt.redaction import redacted
 from crt.tracking import registry
 from crt.tracking.history import (
@@ -129,17 +129,17 @@ class MlflowTracker:
         self._known |= {(kind, key): run_id for key, run_id in found.items()}
         return frozenset(found)
 
-    def log_cell(self, record: CellRecord) -> None:
+    def log_measurement(self, record: MeasurementRecord) -> None:
         """Log one measurement as a child run: params, metrics, examples and outcomes."""
-        cell = record.cell
+        cell = record.measurement
         bad = {name: value for name, value in record.metrics.items() if not abs(value) < float("inf")}
         if bad:
             raise TrackingError(f"metrics of {cell} are no finite numbers: {bad}; nothing was logged")
-        twice(partial(self._log_cell, record))
+        twice(partial(self._log_measurement, record))
 
-    def _log_cell(self, record: CellRecord) -> None:
-        cell, now = record.cell, _now()
-        name, keys = redacted(f"{cell.model} {cell.dataset} {cell_title(cell)}"), cell_params(cell)
+    def _log_measurement(self, record: MeasurementRecord) -> None:
+        cell, now = record.measurement, _now()
+        name, keys = redacted(f"{cell.model} {cell.dataset} {measurement_title(cell)}"), measurement_params(cell)
         tags = {**self._tags, KIND: cell.kind, KEY: record.key, "mlflow.parentRunId": self.run_id}
         tags |= {f"crt.{key}": value for key, value in keys.items()}
         if record.modified:
@@ -285,7 +285,7 @@ class MlflowTracker:
                 self.client.delete_run(run.info.run_id)
 
 
-def _written(record: CellRecord, folder: Path) -> dict[str, str]:
+def _written(record: MeasurementRecord, folder: Path) -> dict[str, str]:
     """Write the files of a measurement into a folder; return their checksums, by the name of the param."""
     lines = [json.dumps(example, ensure_ascii=False) + "\n" for example in record.examples]
     (folder / EXAMPLES).write_text("".join(lines), encoding="utf-8", errors="surrogatepass")

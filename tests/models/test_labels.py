@@ -125,7 +125,7 @@ def test_a_doubt_is_an_error(tmp_path):
     with pytest.raises(ModelError, match="missing: Ab, aB"):
         match_labels("m", ("ab",), replace(task, labels=("Ab", "aB")), {})
     own = replace(find_task(file(tmp_path / "x.jsonl", [("好", "aB"), ("坏", "AB")], "text")), labels=("ab", "AB"))
-    with pytest.raises(DataError, match="label 'aB' is unknown"):
+    with pytest.raises(DataError, match="label 'aB' is none of the 2 labels"):
         load_split(own, "all", Source())
 
 

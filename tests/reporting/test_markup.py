@@ -15,12 +15,12 @@ from strategies import PROPERTY
 
 from crt.catalogue import TASKS
 from crt.reporting.card import card
-from crt.reporting.markdown import Markdown, bold, bullets, code, escaped, line, table
-from crt.reporting.spreadsheet import bare, guarded, write_csv, write_sheet
+from crt.reporting.markdown import Markdown, bold, bullets, code, in_markdown, line, table
+from crt.reporting.spreadsheet import bare, defused, write_csv, write_sheet
 from crt.reporting.table import PaperTable
 from crt.scoring.evidence import Evidence
 from crt.scoring.summary import Comparison
-from crt.studies.detect.study import Findings, Verdict
+from crt.studies.detect.study import DetectResult, Verdict
 from crt.studies.detect.study import publish as publish_detect
 from crt.tracking.runs import open_run
 
@@ -43,9 +43,9 @@ def read(text):
 @given(st.text())
 def test_escaped_text_reads_as_it_is(text):
     """In one line, twice is once, and nothing in it is markup."""
-    shown = escaped(text)
+    shown = in_markdown(text)
     assert len(shown.splitlines()) <= 1
-    assert escaped(shown) == shown
+    assert in_markdown(shown) == shown
     assert not LIVE.search(shown)
     if text.isprintable() and "\\" not in text:
         assert read(shown) == text
@@ -73,12 +73,12 @@ def test_markup_by_construction():
 @given(st.text() | st.sampled_from(["=1", "'=1", "''=1", "-1", "'-1", "-0.5±0.1*", "'", "\t", "＝1", "1e5"]))
 def test_what_is_guarded_comes_back(text):
     """A formula gets an apostrophe, a number none, and `bare` gives back what was written."""
-    assert bare(guarded(text)) == text
-    assert not guarded(text).startswith(("=", "@", "\t", "\r", "\n"))
+    assert bare(defused(text)) == text
+    assert not defused(text).startswith(("=", "@", "\t", "\r", "\n"))
 
 
 def test_numbers_stay_numbers(tmp_path):
-    """Numbers, and texts that are numbers, are written as they are; names and texts are guarded, titles too."""
+    """Numbers, and texts that are numbers, are written as they are; names and texts are defused, titles too."""
     frame = pd.DataFrame(
         {"=m": ["=1+1", "@x", "a"], "n": [-1, 2, 3], "f": [-0.5, None, 1.0], "s": ["-0.5±0.1*", "+3", "-x"]}
     )
@@ -145,7 +145,7 @@ def test_cards_and_notes(store):
         [[f"={EVIL}", 1.0, 1.0, 1.0, 1]], columns=["left_out", "recall", "clean_recall", "balanced_accuracy", "n"]
     )
     with open_run("detect", "test", {}) as tracker:
-        findings = Findings(verdicts, {"detection": {"a": 1.0}}, unseen, {"model": EVIL, "dataset": "d"})
+        findings = DetectResult(verdicts, {"detection": {"a": 1.0}}, unseen, {"model": EVIL, "dataset": "d"})
         publish_detect(tracker, findings, folder := Path("out"), figures=False)
         note = mlflow.get_run(tracker.run_id).data.tags["mlflow.note.content"]
     assert not alive(note)

@@ -107,16 +107,16 @@ def test_only_what_is_missing_is_measured(measure):
 
 def test_a_killed_grid_is_finished_by_a_rerun(measure, monkeypatch):
     """After a kill in the middle of a cell a rerun gives the table of an unbroken run, without a doubled cell."""
-    log_cell, logged = MlflowTracker.log_cell, []
+    log_measurement, logged = MlflowTracker.log_measurement, []
 
     def dies(self, record):
         if len(logged) == 4:
             monkeypatch.setattr(self.client, "set_terminated", lambda *_: None)
             monkeypatch.setattr(self.client, "log_batch", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         logged.append(record)
-        log_cell(self, record)
+        log_measurement(self, record)
 
-    monkeypatch.setattr(MlflowTracker, "log_cell", dies)
+    monkeypatch.setattr(MlflowTracker, "log_measurement", dies)
     with pytest.raises(KeyboardInterrupt):
         measure()
     monkeypatch.undo()
@@ -232,11 +232,11 @@ def test_leakage_is_shown_and_can_be_left_out(store, accelerator, tmp_path):
 
 def test_metrics_are_finite_or_absent(store):
     """A metric that is no finite number is refused before anything is stored."""
-    from crt.records import Cell, CellRecord
+    from crt.records import Cell, MeasurementRecord
 
-    record = CellRecord("k", Cell("m", "d", "space", 0.1, 1), {}, {"acc_drop": float("nan")})
+    record = MeasurementRecord("k", Cell("m", "d", "space", 0.1, 1), {}, {"acc_drop": float("nan")})
     with open_run("grid", "test", {}) as tracker, pytest.raises(TrackingError, match="no finite numbers"):
-        tracker.log_cell(record)
+        tracker.log_measurement(record)
     assert count_cells() == 0
 
 
@@ -245,7 +245,7 @@ def test_files_of_a_grid(measure, store, accelerator, tmp_path):
     grid = Grid(models=("rule",), datasets=("tnews",), **SMALL)
     with open_run("grid", "test", {}) as tracker:
         keys = benchmark.run(grid, Source(SAMPLES), OPTIONS, accelerator, tracker)
-        results.publish(tracker, keys, tmp_path / "out", figures=True)
+        results.write_grid(tracker, keys, tmp_path / "out", figures=True)
         run_id = tracker.run_id
     names = {
         "robustness_results_multi.csv",
@@ -272,7 +272,7 @@ def test_compare_reads_what_was_stored(measure, tiny_checkpoint, tmp_path):
     for _ in range(2):
         cells, _, experiments = read_stored((), ())
         with open_run("compare", "compare", {}) as tracker:
-            found = compare.publish(
+            found = compare.write_comparison(
                 tracker, compare.select(cells), tmp_path / "out", "again", significance=False, figures=False
             )
     assert experiments == ("Default",)

@@ -17,7 +17,7 @@ from crt.reporting.verdict import notes, verdict
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
 from crt.scoring.summary import Comparison
-from crt.studies.evidence import gather
+from crt.studies.evidence import read_evidence
 from crt.tasks import SELECTION, Source, load_split, load_training, seen_in_training
 from crt.tracking import registry
 from crt.tracking.history import read_stored, stored_outcomes
@@ -83,7 +83,7 @@ def test_outcomes_come_back_as_they_were(invoke):
     assert all({"changed_fields", "sites"} <= set(frame) for frame in others)
     assert not any("cluster" in frame for frame in others)
     with pytest.raises(TrackingError, match="rule on ocnli: the clean cell is not stored; evaluate it again"):
-        gather(cells[cells["perturbation"] != "clean"])
+        read_evidence(cells[cells["perturbation"] != "clean"])
 
 
 def test_nothing_measured_is_nothing_claimed():

@@ -121,15 +121,15 @@ def test_only_what_is_missing_is_measured(measure):
 
 def test_a_killed_study_is_finished_by_a_rerun(measure, monkeypatch):
     """After a kill a rerun gives the numbers of an unbroken run."""
-    log_cell, logged = MlflowTracker.log_cell, []
+    log_measurement, logged = MlflowTracker.log_measurement, []
 
     def dies(self, record):
         if len(logged) == 2:
             raise KeyboardInterrupt
         logged.append(record)
-        log_cell(self, record)
+        log_measurement(self, record)
 
-    monkeypatch.setattr(MlflowTracker, "log_cell", dies)
+    monkeypatch.setattr(MlflowTracker, "log_measurement", dies)
     with pytest.raises(KeyboardInterrupt):
         measure()
     monkeypatch.undo()

@@ -66,7 +66,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class BehaviourResult:
     """How a model did on a suite."""
 
     report: pd.DataFrame
@@ -118,7 +118,7 @@ def run(
     options: PredictOptions,
     accelerator: "Accelerator",
     tracker: "MlflowTracker | None",
-) -> Findings:
+) -> BehaviourResult:
     """Test a model, or the scores that the suite gives.
 
     Args:
@@ -139,7 +139,7 @@ def run(
     if suite.scored:
         given = [given_answers(case, task.labels) for case in suite.cases]
         rows = [judge(case, before, after) for case, (before, *after) in zip(suite.cases, given, strict=True)]
-        return Findings(report(rows), params | {"model": f"scores of {suite.name}"}, None)
+        return BehaviourResult(report(rows), params | {"model": f"scores of {suite.name}"}, None)
     model = resolved(spec, task, accelerator, tracker)
     predictor = load_predictor(model.spec, task, accelerator, options, source)
     inputs = list(dict.fromkeys(value for case in suite.cases for value in (case.original, *case.changed)))
@@ -147,7 +147,7 @@ def run(
     rows = [judge(case, answers[case.original], [answers[value] for value in case.changed]) for case in suite.cases]
     seen = _seen(inputs, task, source)
     params |= {"model": predictor.name} | model_params(predictor, model.source)
-    return Findings(report(rows), params, seen)
+    return BehaviourResult(report(rows), params, seen)
 
 
 def _seen(inputs: Sequence[Input], task: Task, source: Source) -> int | None:
@@ -160,7 +160,7 @@ def _seen(inputs: Sequence[Input], task: Task, source: Source) -> int | None:
     return None if known is None else sum(value in known for value in inputs)
 
 
-def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figures: bool) -> str:
+def publish(tracker: "MlflowTracker", findings: BehaviourResult, folder: Path, *, figures: bool) -> str:
     """Write report, tables and figure into a folder and to the run; return the summary in Markdown."""
     text = summary(findings)
     capabilities = pass_rates(findings.report, "capability")
@@ -177,7 +177,7 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
     return text
 
 
-def summary(findings: Findings) -> str:
+def summary(findings: BehaviourResult) -> str:
     """Return pass rates by type and capability, and the first failed cases, in Markdown."""
     parts = [_rates(pass_rates(findings.report, by), by) for by in ("type", "capability")]
     failed = findings.report[findings.report["status"] == FAILED]

@@ -79,7 +79,9 @@ def training_space(
     return space, _matrix(features)
 
 
-def choose(matrix: Matrix, labels: Labels, groups: Sequence[str], *, seed: int) -> tuple[str, dict[str, float]]:
+def select_detector(
+    matrix: Matrix, labels: Labels, groups: Sequence[str], *, seed: int
+) -> tuple[str, dict[str, float]]:
     """Return the name of the best candidate, and the mean balanced accuracy of each over folds of whole groups."""
     folds = list(StratifiedGroupKFold(n_splits=FOLDS).split(matrix, labels, groups=groups))
     scores = {}

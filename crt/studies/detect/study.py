@@ -25,7 +25,7 @@ from crt.scoring.statistics import balanced_accuracy_interval
 from crt.scoring.summary import DASH
 from crt.studies.answers import Answers, model_params, resolved
 from crt.studies.detect.attacks import Attacked, downsampled, from_perturbations, labels_of, split
-from crt.studies.detect.detectors import choose, fit, training_space
+from crt.studies.detect.detectors import fit, select_detector, training_space
 from crt.studies.outputs import Files, formats
 from crt.studies.results import staged
 from crt.tasks import Source, Split, load_split, seen_in_training
@@ -121,7 +121,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class DetectResult:
     """All that an experiment gives."""
 
     verdicts: tuple[Verdict, ...]
@@ -207,7 +207,7 @@ def _successful(
             yield text
 
 
-def run(corpus: Corpus, *, seed: int, encoder: "TrainOptions | None", accelerator: "Accelerator") -> Findings:
+def run(corpus: Corpus, *, seed: int, encoder: "TrainOptions | None", accelerator: "Accelerator") -> DetectResult:
     """Train detectors on the training part and score them on the test part.
 
     Args:
@@ -227,7 +227,7 @@ def run(corpus: Corpus, *, seed: int, encoder: "TrainOptions | None", accelerato
         kept = np.array(downsampled(train, labelling=labelling, seed=seed))
         gold, names = labels_of([*train, *test], labelling=labelling)
         labels = gold[: len(train)][kept]
-        best, scores = choose(matrix[kept], labels, [groups[row] for row in kept], seed=seed)
+        best, scores = select_detector(matrix[kept], labels, [groups[row] for row in kept], seed=seed)
         log.info("%s: %s", name, ", ".join(f"{candidate} {score:.3f}" for candidate, score in scores.items()))
         fitted = fit(best, matrix[kept], labels, seed=seed)
         predicted = np.asarray(fitted.predict(unknown), dtype=np.int64)
@@ -243,7 +243,7 @@ def run(corpus: Corpus, *, seed: int, encoder: "TrainOptions | None", accelerato
     params = {**corpus.params, **counts, "data_digest": corpus.digest()}
     if encoder is not None:
         params["model"] += f" / {verdicts[-1].detector}"
-    return Findings(tuple(verdicts), choices, unseen, params)
+    return DetectResult(tuple(verdicts), choices, unseen, params)
 
 
 def _asked(corpus: Corpus, inputs: Sequence[Input]) -> Prediction | None:
@@ -313,7 +313,7 @@ def _encoder(
     return Verdict(name, detector, names, gold, p.argmax(axis=1).astype(np.int64), sources, score)
 
 
-def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figures: bool) -> str:
+def publish(tracker: "MlflowTracker", findings: DetectResult, folder: Path, *, figures: bool) -> str:
     """Write tables and a figure into a folder and to the run; return the summary in Markdown."""
     found = [verdict.metrics for verdict in findings.verdicts]
     text = summary(findings, found)
@@ -343,7 +343,7 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
     return text
 
 
-def summary(findings: Findings, found: Sequence[Mapping[str, float]]) -> str:
+def summary(findings: DetectResult, found: Sequence[Mapping[str, float]]) -> str:
     """Return the scores, the recall of each label, and how unseen attacks are detected, in Markdown.
 
     Args:

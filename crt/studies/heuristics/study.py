@@ -48,7 +48,7 @@ FILES = Files(
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class HeuristicsResult:
     """What a model does on a set of pairs."""
 
     table: pd.DataFrame
@@ -100,7 +100,7 @@ def measure(
     default: Task,
     source: Source,
     ordinary: Sequence[tuple[Task, Split]] = (),
-) -> Findings:
+) -> HeuristicsResult:
     """Predict every pair and score the labels.
 
     Args:
@@ -136,7 +136,7 @@ def measure(
     return _findings(task, split, predicted, params, right)
 
 
-def score_file(task: Task, split: Split, path: Path) -> Findings:
+def score_file(task: Task, split: Split, path: Path) -> HeuristicsResult:
     """Score predictions that were written down, without a model."""
     predicted = read_predictions(path, _pair_ids(split))
     return _findings(task, split, predicted, {"model": "/".join(path.resolve().parts[-2:])}, None)
@@ -144,7 +144,7 @@ def score_file(task: Task, split: Split, path: Path) -> Findings:
 
 def _findings(
     task: Task, split: Split, predicted: Sequence[str], params: dict[str, str], right: float | None
-) -> Findings:
+) -> HeuristicsResult:
     columns = zip(*(example.groups for example in split.examples), strict=True)
     groups = (
         {name: list(values) for name, values in zip(task.group_columns, columns, strict=True)}
@@ -154,7 +154,7 @@ def _findings(
     gold = [task.labels[example.label] for example in split.examples]
     table = accuracy_by_group(groups, gold, predicted)
     params |= {"dataset": task.name, "split": split.name, "data_digest": split.digest()}
-    return Findings(table, tuple(zip(_pair_ids(split), predicted, strict=True)), params, right)
+    return HeuristicsResult(table, tuple(zip(_pair_ids(split), predicted, strict=True)), params, right)
 
 
 def inference_labels(predictor: Predictor) -> list[str]:
@@ -201,7 +201,7 @@ def read_predictions(path: Path, ids: Sequence[str]) -> list[str]:
     return [found[pair] for pair in ids]
 
 
-def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figures: bool) -> str:
+def publish(tracker: "MlflowTracker", findings: HeuristicsResult, folder: Path, *, figures: bool) -> str:
     """Write predictions, tables and figure into a folder and to the run; return the main table in Markdown."""
     table = main_table(findings)
     with staged(tracker, folder, FILES) as staging:
@@ -218,7 +218,7 @@ def publish(tracker: "MlflowTracker", findings: Findings, folder: Path, *, figur
     return table
 
 
-def main_table(findings: Findings) -> str:
+def main_table(findings: HeuristicsResult) -> str:
     """Return the accuracy of each group by gold label, the templates left out."""
     shown = findings.table[findings.table["level"] != "template"]  # there are dozens
     rows = [

@@ -16,7 +16,7 @@ from crt.models import PredictOptions
 from crt.perturbations import Loaded
 from crt.perturbations.engine import PerturbedInputs, Sites, asked, find_sites, perturb_to_degree
 from crt.provenance import of_perturbation
-from crt.records import CellRecord, Degree
+from crt.records import Degree, MeasurementRecord
 from crt.reporting.markdown import table as markdown
 from crt.reporting.spreadsheet import write_csv
 from crt.resources import rows_digest
@@ -80,7 +80,7 @@ def run(
 
 def _measure(
     scope: Degrees, group: Group, loaded: Sequence[Loaded], pending: dict[Degree, str]
-) -> Iterator[CellRecord]:
+) -> Iterator[MeasurementRecord]:
     """Yield the pending degrees of a group; what all degrees of a perturbation have in common is predicted once."""
     answers = Answers(group.predictor, [example.input for example in group.split.examples])
     for perturbation, here in each(loaded, pending):
@@ -89,14 +89,14 @@ def _measure(
 
 def _of_perturbation(
     scope: Degrees, group: Group, perturbation: Loaded, pending: dict[Degree, str], answers: Answers
-) -> Iterator[CellRecord]:
+) -> Iterator[MeasurementRecord]:
     """Yield the pending degrees of one perturbation; what they need is freed before the next one begins."""
     sites = find_sites(group.split.examples, perturbation.find, fields=scope.fields)
     drawn = {degree: [_draw(sites, degree, number) for number in range(degree.samples)] for degree in pending}
     batch = answers.extended([value for rows in drawn.values() for row in rows for value in row.inputs])
     table = perturbation.table
     for degree, samples in drawn.items():
-        yield CellRecord(
+        yield MeasurementRecord(
             pending[degree],
             degree,
             params_of(group, scope, perturbation),

@@ -165,16 +165,6 @@ def params(setting: Setting) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
-def latest(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the last cell of each measurement; all columns of IDENTITY are there, missing values among them.
-
-    Args:
-        cells: oldest first.
-    """
-    cells = cells.reindex(columns=list(dict.fromkeys([*cells.columns, *IDENTITY])))
-    return cells.drop_duplicates(list(IDENTITY), keep="last")
-
-
 def like_the_newest(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that agree with the newest one wherever cells of a comparison must.
 

@@ -38,7 +38,7 @@ WRONG = [
         "tnews has no split 'dev'; did you mean 'validation'? It has train, validation, test",
     ),
     (["--smoke", "--model", "/"], "no usable weights"),
-    (["--smoke", "--model", "models:/crt-x@best"], "the registry has no model at all"),
+    (["--smoke", "--model", "models:/crt-x@best"], "there is no model 'crt-x'. The registry has no model at all"),
     (["--smoke", "--model", "tiny"], "'tiny' has random weights"),
     (["--dataset", "x" * 300], "unknown data set 'xxx"),
     (["--table", f"homophone:{'x' * 300}"], "xxx: no such file (in table=homophone:xxx"),

@@ -9,13 +9,13 @@ from crt import provenance
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.perturbations import PERTURBATIONS, Loaded, load
-from crt.provenance import FACTS, Fact, Setting, fingerprint, latest, like_the_newest, params, signature
+from crt.provenance import FACTS, Fact, Setting, fingerprint, like_the_newest, params, signature
 from crt.records import CLEAN, Cell, Degree
 from crt.reporting.card import card
 from crt.resources import Table
 from crt.scoring.evidence import Evidence
 from crt.scoring.slices import LIBRARIES, RESOURCES
-from crt.scoring.summary import Comparison
+from crt.scoring.summary import Comparison, latest
 from crt.studies.compare import select
 
 SPANS = [

@@ -57,6 +57,18 @@ def test_a_cell_comes_back_as_it_was_logged(store):
     assert mlflow.get_run(tracker.run_id).data.params == {"cfg.probs": "0.15"}
 
 
+def test_a_run_that_only_looks_like_a_cell(store, caplog):
+    """A finished run that somebody tagged as a cell, without a key, is told and left out."""
+    with open_run("grid", "test", {}) as tracker:
+        tracker.log_measurement(record())
+        stranger = tracker.client.create_run(tracker.experiment_id, tags={"crt.kind": "cell"}).info.run_id
+        tracker.client.set_terminated(stranger, "FINISHED")
+        with caplog.at_level("INFO", "crt"):
+            assert tracker.finished() == {"key1"}
+            assert len(read_stored((), ()).cells) == 1
+    assert "1 runs are tagged crt.kind = cell but have no crt.cell_key" in caplog.text
+
+
 def test_kinds_are_kept_apart(store):
     """A degree has its own kind and params, and is none of the cells that a grid resumes from or a comparison reads."""
     degree = record(key="d", measurement=Degree("m", "tnews", "space", 0.3, 7, 20), metrics={"worst_case": 0.5})
@@ -344,7 +356,7 @@ def test_registry(store, tiny_checkpoint, accelerator, monkeypatch):
     assert served["label"][0] in TASK.labels
     with pytest.raises(TrackingError, match="crt-tnews has the versions 1, 2, 3, 4, 5"):
         registry.resolve("models:/crt-tnews/7")
-    with pytest.raises(TrackingError, match="the registry has crt-tnews"):
+    with pytest.raises(TrackingError, match="The registry has crt-tnews"):
         registry.resolve("models:/crt-news@best")
     Path(folder).rename(folder + "-moved")
     with pytest.raises(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from crt.catalogue import Task
-from crt.errors import ModelError
+from crt.errors import ModelError, one_of
 from crt.files import exists
 from crt.labels import label_map_for, same_label
 from crt.records import RULE, TINY, Input, Prediction
@@ -217,7 +217,7 @@ def match_labels(
     meant = {name: same_label(name, found) for name in label_map}
     stray = [name for name in label_map if meant[name] is None]
     if stray:
-        raise ModelError(f"label_map names '{stray[0]}', but model {model} has the labels {', '.join(found)}")
+        raise ModelError(one_of(f"label_map names '{stray[0]}', no label of model {model}", stray[0], found, "It has"))
     new = {meant[name]: label for name, label in label_map.items()}
     named = [new.get(name, name) for name in found]
     if len(set(named)) < len(named):

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from crt.perturbations import PERTURBATIONS
-from crt.provenance import signature
+from crt.provenance import IDENTITY, signature
 from crt.records import CLEAN
 from crt.scoring.metrics import METRICS
 
@@ -38,9 +38,19 @@ class Comparison:
 
     @classmethod
     def of(cls, cells: pd.DataFrame) -> "Comparison":
-        """Return the comparison of some cells; the last of each measurement must have been taken, see `provenance.latest`."""
+        """Return the comparison of some cells; the last of each measurement must have been taken, see `latest`."""
         clean = cells[cells["perturbation"] == CLEAN].groupby(["dataset", "model"])["clean_acc"].mean()
         return cls(cells, summary_table(cells), clean, signature(cells))
+
+
+def latest(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the last cell of each measurement; all columns of IDENTITY are there, missing values among them.
+
+    Args:
+        cells: oldest first.
+    """
+    cells = cells.reindex(columns=list(dict.fromkeys([*cells.columns, *IDENTITY])))
+    return cells.drop_duplicates(list(IDENTITY), keep="last")
 
 
 def in_order(cells: pd.DataFrame) -> pd.DataFrame:

@@ -8,10 +8,10 @@ import pandas as pd
 from crt.catalogue import Task
 from crt.grid import DEFAULT_PROBS, DEFAULT_SEEDS
 from crt.perturbations import REFERENCE_PERTURBATIONS
-from crt.provenance import latest, like_the_newest
+from crt.provenance import like_the_newest
 from crt.records import CLEAN
 from crt.reporting.card import card
-from crt.scoring.summary import Comparison, headline
+from crt.scoring.summary import Comparison, headline, latest
 from crt.studies.evidence import read_evidence
 from crt.tracking import registry
 

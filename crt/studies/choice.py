@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from crt.errors import TrackingError
-from crt.provenance import IDENTITY, latest
+from crt.provenance import IDENTITY
+from crt.scoring.summary import latest
 
 log = logging.getLogger(__name__)
 

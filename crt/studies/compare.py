@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from crt.catalogue import TASKS
-from crt.errors import TrackingError
+from crt.errors import TrackingError, one_of
 from crt.invocation import next_command
 from crt.provenance import agreeing, of_perturbation
 from crt.records import CLEAN
@@ -110,8 +110,8 @@ def select(
             there = {name for among in called if among in cells for name in cells[among]}
             stray = [name for name in wanted if name not in there]
             if stray:
-                known = ", ".join(sorted(set(cells[column])))
-                raise TrackingError(f"no finished cell has the {column} '{stray[0]}'; there are {known}")
+                fault = f"no finished cell has the {column} '{stray[0]}'"
+                raise TrackingError(one_of(fault, stray[0], sorted(set(cells[column])), "There are"))
     cells = _asked(cells, models, datasets)
     if not cells.empty:
         cells = _of_split(cells, split)
@@ -146,7 +146,7 @@ def _of_split(cells: pd.DataFrame, split: str) -> pd.DataFrame:
         return cells
     known = sorted(set(cells["split"].dropna()))
     if split and split not in known:
-        raise TrackingError(f"no finished cell has the split '{split}'; there are {', '.join(known)}")
+        raise TrackingError(one_of(f"no finished cell has the split '{split}'", split, known, "There are"))
     wanted = {}
     for dataset, rows in cells.groupby("dataset"):
         there = list(dict.fromkeys(rows["split"]))

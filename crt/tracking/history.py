@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,8 @@ from crt.records import Cell
 from crt.redaction import redacted
 from crt.scoring.slices import CLUSTER
 from crt.tracking.waiting import MOVED, first_contact, store_error
+
+log = logging.getLogger(__name__)
 
 KIND, KEY = "crt.kind", "crt.cell_key"
 PAGE = 5000
@@ -206,7 +209,16 @@ def finished(client: mlflow.MlflowClient, experiments: list[str], kind: str, **p
     query = [f"tags.`{KIND}` = '{kind}'", "attributes.status = 'FINISHED'"]
     query += [f"params.`{name}` = {_quoted(value)}" for name, value in params.items() if not {"'", '"'} <= set(value)]
     runs = search(client, experiments, " and ".join(query))
-    return [run for run in runs if all(run.data.params.get(name) == value for name, value in params.items())]
+    keyed = [run for run in runs if KEY in run.data.tags]
+    if len(keyed) < len(runs):
+        log.info(
+            "%d runs are tagged %s = %s but have no %s: no version of crt logged them",
+            len(runs) - len(keyed),
+            KIND,
+            kind,
+            KEY,
+        )
+    return [run for run in keyed if all(run.data.params.get(name) == value for name, value in params.items())]
 
 
 def _quoted(value: str) -> str:

@@ -13,7 +13,7 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
 from crt.catalogue import Task
-from crt.errors import TrackingError, is_full, no_room
+from crt.errors import TrackingError, is_full, no_room, one_of
 from crt.files import scratch
 from crt.records import TINY
 from crt.redaction import redacted
@@ -302,5 +302,5 @@ def _registry_hint(client: mlflow.MlflowClient, reference: str) -> str:
     versions = sorted(int(v.version) for v in client.search_model_versions(f"name = '{name}'"))
     if versions:
         return f"{name} has the versions {', '.join(map(str, versions))}"
-    known = ", ".join(sorted(model.name for model in client.search_registered_models())) or "no model at all"
-    return f"the registry has {known}"
+    known = sorted(model.name for model in client.search_registered_models())
+    return one_of(f"there is no model '{name}'", name, known or ["no model at all"], "The registry has")

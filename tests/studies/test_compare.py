@@ -143,7 +143,7 @@ def test_one_split_of_a_data_set(caplog):
     assert keys(select(cells, split="held out of train")) == ["1"]
     assert keys(select(frame({"split": "held out of train"}))) == ["0"]
     with pytest.raises(
-        TrackingError, match="no finished cell has the split 'test'; there are held out of train, validation"
+        TrackingError, match=r"no finished cell has the split 'test'\. There are held out of train, validation"
     ):
         select(cells, split="test")
 
@@ -176,8 +176,11 @@ def test_nothing_to_compare(cells, wanted):
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"models": ["bert", "rul"]}, "no finished cell has the model 'rul'; there are bert, rule"),
-        ({"datasets": ["ocnli"]}, "no finished cell has the dataset 'ocnli'; there are tnews"),
+        (
+            {"models": ["bert", "rul"]},
+            "no finished cell has the model 'rul'; did you mean 'rule'? There are bert, rule",
+        ),
+        ({"datasets": ["ocnli"]}, "no finished cell has the dataset 'ocnli'. There are tnews"),
     ],
 )
 def test_unknown_name(wanted, message):

@@ -9,14 +9,14 @@ from conftest import SAMPLES
 
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
-from crt.provenance import latest, signature
+from crt.provenance import signature
 from crt.records import CLEAN
 from crt.reporting.card import LONGEST, card
 from crt.reporting.table import win_tables
 from crt.reporting.verdict import notes, verdict
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
-from crt.scoring.summary import Comparison
+from crt.scoring.summary import Comparison, latest
 from crt.studies.evidence import read_evidence
 from crt.tasks import SELECTION, Source, load_split, load_training, seen_in_training
 from crt.tracking import registry

@@ -23,7 +23,7 @@ from crt.errors import CrtError, nearest, remedy
 from crt.liveness import space, started
 
 _HOST = re.sub(r"\W", "-", platform.node())
-_PARTIAL = re.compile(rf"\..+\.{_HOST}\.\d+\.partial")
+_PARTIAL = re.compile(rf"\..+\.{_HOST}\.(\d+)\.partial")
 """Names of files that are being written on this host; the number is that of the process."""
 PATIENCE = 60.0
 """Seconds that a writer waits for another: a stopped one does not hold the others up for good."""
@@ -154,9 +154,10 @@ def alone(path: Path, *, patience: float = PATIENCE) -> Iterator[bool]:
 
 
 def _remove_partials(folder: Path) -> None:
-    """Delete the half-written files of this host; whoever holds the lock knows that nobody writes them any more."""
+    """Delete the half-written files of processes of this host that are gone."""
     for path in folder.iterdir():
-        if _PARTIAL.fullmatch(path.name):
+        found = _PARTIAL.fullmatch(path.name)
+        if found and started(int(found[1])) is None:
             with suppress(OSError):
                 path.unlink()
 

@@ -16,8 +16,8 @@ SECRETS = (
     "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
 )  # fmt: skip
 """Variables of the environment whose values are hidden wherever they stand."""
-SHORTEST = 6
-"""Characters of such a value: a shorter one stands in too many words."""
+SHORTEST, PLACEHOLDER = 6, 8
+"""Characters of a secret of an address, and of such a variable: a shorter one is a placeholder, or stands in too many words."""
 
 _ADDRESS = re.compile(
     r"""(?<![A-Za-z0-9+.-]) (?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://
@@ -47,7 +47,7 @@ def redacted(text: str, *secrets: str) -> str:
     """
     text = _ADDRESS.sub(_hidden, text)
     text = _QUERY.sub(rf"\g<name>{HIDDEN}", text)
-    known = [value for name in SECRETS if len(value := os.environ.get(name, "")) >= SHORTEST]
+    known = [value for name in SECRETS if len(value := os.environ.get(name, "").strip()) >= PLACEHOLDER]
     for secret in sorted(filter(None, (*known, *secrets)), key=len, reverse=True):
         text = text.replace(secret, HIDDEN).replace(quote(secret, safe=""), HIDDEN)
     return text

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,16 @@ def test_a_missing_path_is_answered_with_the_nearest(tmp_path, name, kind, messa
     (tmp_path / "reviews.csv").touch()
     (tmp_path / "reviews").mkdir()
     assert no_such(tmp_path / name, kind) == f"{tmp_path / name}: {message.format(tmp_path)}"
+
+
+def test_what_a_living_writer_writes_stays(tmp_path, monkeypatch):
+    """A writer that did not get the lock in time goes on, and the next one leaves its file alone."""
+    monkeypatch.setattr("crt.files.alone", lambda *_, **__: nullcontext(True))
+    with replacing(tmp_path / "a") as (file,):
+        file.write(b"slow")
+        with replacing(tmp_path / "b") as (other,):
+            other.write(b"quick")
+    assert names(tmp_path) == ["a", "b"]
 
 
 def test_scratch_goes_with_its_process(tmp_path):

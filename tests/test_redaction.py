@@ -1,6 +1,7 @@
 """crt.redaction: no secret is stored or shown, all else is, and an address still works."""
 
 import json
+import logging
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import PROPERTY
 
-from crt.door import ui_command
+from crt.door import Record, ui_command
 from crt.redaction import SECRETS, printable, redacted, secrets_of, split_login
 from crt.tracking.runs import open_run
 
@@ -229,3 +230,22 @@ def test_what_a_command_prints():
     assert "ValueError: bug \\x1b]0; http://***@h" in run.stderr
     assert not set(said) & set("\x1b\x9b")
     assert "TOKEN@h" not in run.stdout
+
+
+def test_a_placeholder_is_no_secret(monkeypatch):
+    """Servers that want no key get one all the same: a short word hides nothing; white space around a key is no part of it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "ollama")
+    assert redacted("zeroshot:http://ollama:11434/v1#qwen") == "zeroshot:http://ollama:11434/v1#qwen"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789\n")
+    assert redacted("the key sk-0123456789 is wrong") == "the key *** is wrong"
+
+
+def test_the_traceback_of_a_logged_error_hides_secrets():
+    """Libraries log errors with their traceback: what that quotes is hidden, too."""
+    try:
+        raise ValueError("http://user:secretpw@host/x")
+    except ValueError:
+        record = Record("mlflow", logging.WARNING, __file__, 1, "bad", (), sys.exc_info())
+    text = logging.Formatter("%(message)s").format(record)
+    assert "ValueError" in text
+    assert "secretpw" not in text

@@ -135,6 +135,15 @@ def test_an_open_run_has_a_heartbeat(store, monkeypatch):
         assert int(mlflow.get_run(tracker.run_id).data.tags[HEARTBEAT]) >= int(calls[1][2])
 
 
+def test_a_run_that_is_made_late_is_alive(store, monkeypatch):
+    """The runs of a grid that has gone on for long say that their process lives now, not when it began."""
+    with open_run("grid", "test", {}) as tracker:
+        later = time.time() + 2 * SILENCE
+        monkeypatch.setattr(processes.time, "time", lambda: later)
+        with tracker.child("train", "late", {}) as child:
+            assert int(mlflow.get_run(child.run_id).data.tags[HEARTBEAT]) == int(later)
+
+
 def test_a_killed_process_leaves_no_running_run(store, tmp_path):
     """After SIGKILL in the middle of a grid and of a cell the next command closes both runs."""
     code = (

@@ -109,6 +109,7 @@ def main(**o: Any) -> None:
             resume=o["resume"],
         )
         if tracker:
-            given = {name: o[name] for name in DATA_OPTIONS if o[name] not in (None, "text", "label")}
+            usual = {"text_column": "text", "label_column": "label"}
+            given = {name: o[name] for name in DATA_OPTIONS if o[name] != usual.get(name)}
             again = next_command("evaluate", given | {"model": f"models:/{version}"})
             say(f"registered models:/{version}\nevaluate it: {again}")

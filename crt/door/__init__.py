@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 
@@ -103,6 +103,11 @@ def say(text: str, *, err: bool = False) -> None:
 class Record(logging.LogRecord):
     """A message of any logger, of other libraries too, as it may be shown."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.exc_info:
+            self.exc_text = shown("".join(traceback.format_exception(*self.exc_info)).rstrip("\n"))
+
     def getMessage(self) -> str:  # noqa: N802  the name is that of logging
         """Return the message without secrets and without what a terminal would obey."""
         return shown(super().getMessage())
@@ -136,9 +141,10 @@ def ui_command(tracker: "MlflowTracker") -> str:
     if uri.startswith("http"):
         return redacted(uri)
     program = Path(sys.executable).with_name("mlflow")
-    here = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
-    ours = f"sqlite:///{Path.cwd() / 'mlflow.db'}"
-    if uri == ours:
+    near = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
+    here, database = shlex.quote(str(near)), Path.cwd() / "mlflow.db"
+    # in a folder with such a name MLflow cannot use its default store
+    if uri in ("sqlite:///mlflow.db", f"sqlite:///{database}") and quote(str(database)) == str(database):
         return f"{here} ui"
     plain = uri.startswith("sqlite") and redacted(uri) == uri
     return f"{here} ui --backend-store-uri " + (shlex.quote(uri) if plain else '"$MLFLOW_TRACKING_URI"')
@@ -151,9 +157,11 @@ def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> N
     """
     needed = source.data_dir is None and any(task.root is None for task in tasks)
     needed |= any(map(needs_hub, models))
-    if not needed or any(name in os.environ for name in ("HF_HUB_OFFLINE", "HTTPS_PROXY", "https_proxy")):
-        return
     hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    if not (needed and hub.hostname) or any(
+        name in os.environ for name in ("HF_HUB_OFFLINE", "HTTPS_PROXY", "https_proxy")
+    ):
+        return
     try:
         socket.create_connection((hub.hostname, hub.port or 443), timeout=5).close()
     except OSError:

@@ -120,6 +120,9 @@ def dose_area(cells: pd.DataFrame) -> pd.DataFrame:
     """
     rows = _perturbed(cells)
     rows = rows[rows["prob"] > 0]
+    columns = [*GROUP[:3], "probs", "over", "n", *(f"area_{part}" for part in SPREAD)]
+    if rows.empty:
+        return pd.DataFrame(columns=columns)
     values = by_seed(rows, GROUP[:3], ("clean_acc", "perturbed_acc"), also=("prob",))
     order = rows[list(GROUP[:3])].drop_duplicates().itertuples(index=False, name=None)
     groups = dict(iter(values.groupby(list(GROUP[:3]), sort=False)))
@@ -139,7 +142,7 @@ def dose_area(cells: pd.DataFrame) -> pd.DataFrame:
             row |= {"area_mean": areas.mean(), "area_std": std, "area_n": len(areas)}
             row["area_mean_std"] = mean_std(areas.mean(), std)
         parts.append(row)
-    return pd.DataFrame(parts, columns=[*GROUP[:3], "probs", "over", "n", *(f"area_{part}" for part in SPREAD)])
+    return pd.DataFrame(parts, columns=columns)
 
 
 def _perturbed(cells: pd.DataFrame) -> pd.DataFrame:

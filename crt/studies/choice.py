@@ -37,6 +37,8 @@ def by_version(cells: pd.DataFrame, *within: str) -> pd.DataFrame:
     if "predictor" not in cells:
         return cells
     cells = cells.reindex(columns=list(dict.fromkeys([*cells.columns, "train_seed", "model_source"])))
+    # a cell of an unknown predictor never takes the place of one that is known
+    cells = cells.iloc[np.argsort(cells["predictor"].notna().to_numpy(), kind="stable")]
     known = cells[cells["predictor"].notna()].assign(place=lambda rows: cells.index.get_indexer(rows.index))
     order, faults = np.arange(len(cells)), []
     for (dataset, model, *_), rows in known.groupby(["dataset", "model", "train_seed", *within], dropna=False):
@@ -86,7 +88,8 @@ def counted(cells: pd.DataFrame) -> pd.DataFrame:
         cells: from `by_version`; of equal measurements it does not matter which one is the last.
     """
     kept = latest(cells)
-    last = cells.reindex(columns=list(dict.fromkeys([*cells, *IDENTITY, "predictor"]))).fillna({"predictor": ""})
+    last = cells.reindex(columns=list(dict.fromkeys([*cells, *IDENTITY, "predictor"])))
+    last["predictor"] = last["predictor"].astype(object).fillna("")
     counting = last.groupby(list(IDENTITY), dropna=False)[["key", "predictor"]].transform("last")
     why = np.select(
         [last["predictor"] != counting["predictor"], last["key"] == counting["key"]],

@@ -162,8 +162,8 @@ def _of_training(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells whose training seed is known, where a model has such: one that is not known is another checkpoint."""
     if "train_seed" not in cells:
         return cells
-    named = cells["train_seed"].fillna("") != ""
-    stray = ~named & named.groupby([cells["model"], cells["dataset"]]).transform("any")
+    known = cells["train_seed"].fillna("") != ""
+    stray = ~known & known.groupby([cells["model"], cells["dataset"]]).transform("any")
     for model, dataset in cells.loc[stray, ["model", "dataset"]].drop_duplicates().itertuples(index=False, name=None):
         log.info(
             "%s on %s: cells of a checkpoint whose training seed is not known are left out: they are another model", model,

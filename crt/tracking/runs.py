@@ -120,7 +120,12 @@ class MlflowTracker:
         self.client = mlflow.MlflowClient()
         self._known: dict[tuple[str, str], str] = {}
         """The run of each measurement that was found or logged, by kind and key."""
-        self._tags = _context_tags() | process_tags()
+        self._context = _context_tags()
+
+    @property
+    def _tags(self) -> dict[str, str]:
+        """The tags of a run that is made now: the heartbeat among them ages."""
+        return self._context | process_tags()
 
     def finished(self, kind: str = Cell.kind, **params: str) -> frozenset[str]:
         """Return the keys of the measurements of a kind in this experiment that ended FINISHED and have these params."""

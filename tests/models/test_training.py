@@ -205,7 +205,7 @@ def test_what_a_killed_training_left_half_written_is_deleted(splits, tmp_path, a
     """The next training in the folder, of whatever settings, deletes it, and keeps whole states of others."""
     states = tmp_path / "states"
     states.mkdir()
-    (states / f".0123456789abcdef.pt.{HOST}.1.partial").write_bytes(b"half")
+    (states / f".0123456789abcdef.pt.{HOST}.99999999.partial").write_bytes(b"half")
     (states / "0123456789abcdef.pt").write_bytes(b"whole")
     next(train(TASK, *splits, accelerator, recipe(), tmp_path, states=states))
     assert [path.name for path in states.iterdir()] == ["0123456789abcdef.pt"]
@@ -250,7 +250,7 @@ def test_a_full_disk_does_not_stop_a_training(splits, tmp_path, accelerator, cap
 
 def test_nothing_is_left_of_a_state(tmp_path, accelerator):
     """Removing a state takes along what killed processes had half written, and leaves the states of other trainings alone."""
-    for name in ("ours.pt", f".ours.pt.{HOST}.7.partial", "other.pt"):
+    for name in ("ours.pt", f".ours.pt.{HOST}.99999999.partial", "other.pt"):
         (tmp_path / name).touch()
     StateFile(tmp_path, "ours", accelerator).remove()
     assert [file.name for file in tmp_path.iterdir()] == ["other.pt"]

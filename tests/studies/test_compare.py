@@ -264,6 +264,11 @@ def test_cells_that_give_way_to_another_data_set_are_told(caplog):
     )
 
 
+def test_a_cell_of_an_unknown_predictor_takes_no_place():
+    """It was stored before predictors were, or by another hand: what is known counts, whatever the clocks say."""
+    assert keys(select(frame({"predictor": "p" * 16}, {"predictor": None}))) == ["0"]
+
+
 def test_cells_of_two_versions_of_a_model_are_not_joined():
     """A clean cell of one version and a perturbed one of another are refused, and the lower one is to be redone."""
     clean, perturbed = (CLEAN_CELL | VERSIONS[0], VERSIONS[1] | {"prob": 0.3})

@@ -70,7 +70,7 @@ class BehaviourResult:
     """How a model did on a suite."""
 
     report: pd.DataFrame
-    """Columns of `scoring.behaviour.REPORT`, a row for each case."""
+    """Columns of `scoring.REPORT`, a row for each case."""
     params: dict[str, str]
     """What was tested, and how."""
     seen: int | None

@@ -47,7 +47,7 @@ PARTS = {
     "crt.studies.benchmark.score": "outcomes and metrics",
     "crt.studies.benchmark.example_pairs": "outcomes and metrics",
     "crt.studies.benchmark.outcome_columns": "outcomes and metrics",
-    "crt.tracking.MlflowTracker.log_measurement": "logging",
+    "crt.tracking.runs.MlflowTracker.log_measurement": "logging",
     "crt.studies.results.write_grid": "tables and figures",
 }
 """What is timed in evaluate, and what that is called; the model's forward pass is timed by hooks."""

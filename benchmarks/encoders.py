@@ -33,17 +33,18 @@ SIZES = {
 def random_bert(
     task: str, inputs: Sequence[Input], size: str, vocabulary: int = 0
 ) -> tuple[transformers.BertForSequenceClassification, transformers.BertTokenizer]:
-    """Return a BERT with random weights and a tokenizer that knows the characters of `inputs`.
+    """Return a BERT with random weights and a tokenizer that knows the characters of `inputs`, and more where it must.
 
     Args:
         task: gives the labels.
         inputs: texts.
         size: key of SIZES.
-        vocabulary: rows of the embedding, if that is more than the tokenizer needs.
+        vocabulary: tokens, if that is more than `inputs` need.
     """
     torch.manual_seed(0)
     labels = TASKS[task].labels
-    _, tokenizer = build_tiny(inputs, dict(enumerate(labels)), MAX_LENGTH)
+    others = ("".join(map(chr, range(0x4E00, 0x4E00 + vocabulary))),)
+    _, tokenizer = build_tiny([*inputs, others], dict(enumerate(labels)), MAX_LENGTH)
     config = transformers.BertConfig(
         vocab_size=max(len(tokenizer), vocabulary),
         max_position_embeddings=MAX_LENGTH,

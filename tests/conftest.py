@@ -61,6 +61,7 @@ def store(migrated, tmp_path, monkeypatch):
     yield uri
     while mlflow.active_run():
         mlflow.end_run("KILLED")
+    os.environ.pop("MLFLOW_EXPERIMENT_ID", None)  # set_experiment leaves it to every process that is started later
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,9 @@ def by_version(cells: pd.DataFrame, *within: str) -> pd.DataFrame:
         return cells
     cells = cells.reindex(columns=list(dict.fromkeys([*cells.columns, "train_seed", "model_source"])))
     # a cell of an unknown predictor never takes the place of one that is known
-    cells = cells.iloc[np.argsort(cells["predictor"].notna().to_numpy(), kind="stable")]
+    there = cells["predictor"].notna()
+    stray = ~there & there.groupby([cells["dataset"], cells["model"]]).transform("any")
+    cells = cells.iloc[np.argsort(~stray.to_numpy(), kind="stable")]
     known = cells[cells["predictor"].notna()].assign(place=lambda rows: cells.index.get_indexer(rows.index))
     order, faults = np.arange(len(cells)), []
     for (dataset, model, *_), rows in known.groupby(["dataset", "model", "train_seed", *within], dropna=False):

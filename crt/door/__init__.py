@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 import click
 
 from crt.catalogue import Task
+from crt.door.options import Command
 from crt.errors import CrtError, is_full, no_room
 from crt.models import needs_hub
 from crt.redaction import redacted, shown
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from crt.tracking.runs import MlflowTracker
-
-Command = Callable[..., None]
 
 log = logging.getLogger("crt")
 

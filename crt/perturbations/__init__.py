@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from crt.errors import lookup
 from crt.perturbations.colloquial import colloquial
@@ -13,6 +14,7 @@ from crt.perturbations.garden_path import garden_path
 from crt.perturbations.guards import entries_negating_alike, guarded, negating_alike
 from crt.perturbations.insertion import INVISIBLE, PUNCTUATION, SPACE, insertion
 from crt.perturbations.pinyin import pinyin
+from crt.perturbations.script import in_script, simplify
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
@@ -41,6 +43,8 @@ class Perturbation:
     """Distributions whose version its sites depend on."""
     trusted: bool = False
     """Its rule or its table was read for negations and numbers: it may write them otherwise, 没 -> 沒, 未 -> 末."""
+    reads: Literal["words", "looks", "script"] = "words"
+    """What its sites come from: words, which are the same in either script; the looks of the characters; the script itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,18 @@ def _evade(triggers: Table | None = None) -> SiteFinder:
     return evade(triggers, [load(name).find for name in WAYS_TO_EVADE])
 
 
-WAYS_TO_EVADE = ("homophone", "pinyin", "split", "invisible", "space", "punctuation", "martian", "traditional", "emoji")
+WAYS_TO_EVADE = (
+    "homophone",
+    "pinyin",
+    "split",
+    "invisible",
+    "space",
+    "punctuation",
+    "martian",
+    "traditional",
+    "simplified",
+    "emoji",
+)
 """What `evade` composes, the most usual first."""
 
 _TABLES_TO_EVADE = tuple(f"perturbations/{name}.json" for name in ("homophone", "split", "martian", "emoji"))
@@ -75,11 +90,12 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             resources=_READINGS, libraries=("jieba",),
         ),
         Perturbation(
-            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=("jieba",), trusted=True
+            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=("jieba",), trusted=True,
+            reads="looks",
         ),
         Perturbation(
-            "traditional", "traditional script by phrase: 网络 -> 網絡", traditional, libraries=("OpenCC", "jieba"),
-            trusted=True,
+            "traditional", "traditional script by word: 网络 -> 網絡", traditional, libraries=("OpenCC", "jieba"),
+            trusted=True, reads="script",
         ),
         Perturbation("space", "stray spaces between Han characters: 电影 -> 电 影", partial(insertion, SPACE)),
         Perturbation(
@@ -109,20 +125,25 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             "pinyin", "words written as pinyin or initials: 安全 -> anquan", pinyin, resources=_READINGS,
             libraries=("jieba",),
         ),
-        Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",)),
+        Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",), reads="looks"),
         Perturbation("invisible", "characters without a width between Han characters", partial(insertion, INVISIBLE)),
         Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width),
         Perturbation(
-            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",)
+            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",), reads="looks"
         ),
         Perturbation("emoji", "emoji for words: 牛 -> 🐮", substitution, "emoji", libraries=("jieba",)),
         Perturbation(
             "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
-            libraries=("OpenCC", "jieba"), trusted=True,
+            libraries=("OpenCC", "jieba"), trusted=True, reads="script",
+        ),
+        Perturbation(
+            "simplified", "simplified script, for texts in traditional script: 網絡 -> 网络", simplify,
+            libraries=("OpenCC", "jieba"), trusted=True, reads="script",
         ),
         Perturbation(
             "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
             takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=("OpenCC", "jieba"),
+            reads="script",
         ),
         Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=("jieba",)),
         Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=("jieba",)),
@@ -153,4 +174,7 @@ def load(name: str, table: Path | None = None) -> Loaded:
         loaded = None
         find = perturbation.finder()
         find = find if perturbation.trusted else negating_alike(find)
-    return Loaded(perturbation, guarded(find, trusted=perturbation.trusted), loaded)
+    find = guarded(find, trusted=perturbation.trusted)
+    if perturbation.reads != "script":
+        find = in_script(find, looks=perturbation.reads == "looks")
+    return Loaded(perturbation, find, loaded)

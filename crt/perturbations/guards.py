@@ -20,6 +20,13 @@ _EMOJI = (
 
 _LETTER = rf"(?:(?![{HAN}])[^\W_])"
 
+_DESCRIBED = f"[{HAN}\u2e80-\u2fdf]"
+for _ in range(3):  # how deep one description stands in another
+    _DESCRIBED = (
+        rf"(?:[{HAN}\u2e80-\u2fdf]|[\u2ffe\u2fff]{_DESCRIBED}|[\u2ff2\u2ff3]{_DESCRIBED}{{3}}"
+        rf"|[\u2ff0\u2ff1\u2ff4-\u2ffd\u31ef]{_DESCRIBED}{{2}})"
+    )
+
 FOREIGN = re.compile(
     "|".join(
         (
@@ -29,6 +36,8 @@ FOREIGN = re.compile(
             rf"\[[{HAN}]{{1,4}}\]",  # emoticons that are spelt out: [微笑]
             rf"{_LETTER}+(?:[.,:/%+&'_\-]{_LETTER}+)*[%+]*",  # words of other scripts, and numbers: C++, 12.5%
             f"[{_EMOJI}]+",
+            f"(?=[\u2ff0-\u2fff\u31ef]){_DESCRIBED}",  # ideographic descriptions: ⿰氵去
+            f"[{HAN}][\ufe00-\ufe0f\U000e0100-\U000e01ef]+",  # characters with a variation selector
         )
     )
 )

@@ -131,7 +131,9 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         Perturbation(
             "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",), reads="looks"
         ),
-        Perturbation("emoji", "emoji for words: 牛 -> 🐮", substitution, "emoji", libraries=("jieba",)),
+        Perturbation(
+            "emoji", "emoji for words: 牛 -> 🐮", partial(substitution, within=False), "emoji", libraries=("jieba",)
+        ),
         Perturbation(
             "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
             libraries=("OpenCC", "jieba"), trusted=True, reads="script",

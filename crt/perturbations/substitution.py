@@ -1,12 +1,12 @@
 """Characters and words replaced by those that a table lists."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import accumulate
 
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.sound import readings, sounds_of
-from crt.perturbations.text import tokens
+from crt.perturbations.text import dictionary, tokens
 from crt.records import Site
 from crt.resources import Table
 
@@ -14,6 +14,9 @@ Entries = Mapping[str, tuple[str, ...]]
 
 _Spots = tuple[tuple[int, int, tuple[str, ...]], ...]
 """Start, end and options of each key in a word."""
+
+_GRAMMAR = ("c", "d", "e", "f", "m", "p", "q", "r", "u", "v", "y")
+"""How jieba's tags of the words begin that stand beside a word of one character without making a name of it."""
 
 _site = partial(tuple.__new__, Site)  # Site(...) takes three times as long, and there are millions
 
@@ -26,7 +29,8 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
 
     Args:
         table: the keys and their options.
-        within: find keys within words, and not only whole words.
+        within: find keys within words, and not only whole words; a key of one character then needs neighbours that are
+            no part of an unknown name.
     """
     entries = table.entries
     phrases = _phrases(entries)
@@ -57,12 +61,27 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
                             break
                     else:
                         spots = inside(token, sounds_of(found, k) if read else ())
+                if not within and len(token) == 1 and not _alone(found, k):
+                    spots = ()
                 for a, b, options in spots:
                     sites.append(_site((start + a, start + b, options)))
             start += len(token)
         return tuple(sites)
 
     return find
+
+
+def _alone(found: Sequence[str], k: int) -> bool:
+    """Tell whether a word of one character is a word, and no part of a name that the dictionary lacks: 里 in 里皮."""
+    before, after = found[k - 1] if k else "", found[k + 1] if k + 1 < len(found) else ""
+    counted = before.isascii() and before.isalnum()  # 80后
+    return not counted and _grammatical(before) and _grammatical(after)
+
+
+@lru_cache(maxsize=1 << 16)
+def _grammatical(word: str) -> bool:
+    """Tell whether a word makes no name together with a character beside it."""
+    return len(word) != 1 or not word.isalpha() or dictionary().get(word, (0, ""))[1].startswith(_GRAMMAR)
 
 
 def _inside(

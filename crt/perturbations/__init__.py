@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from crt.errors import lookup
+from crt.perturbations.answering import in_script
 from crt.perturbations.colloquial import colloquial
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.evade import evade
@@ -14,11 +15,10 @@ from crt.perturbations.garden_path import garden_path
 from crt.perturbations.guards import entries_negating_alike, guarded, negating_alike
 from crt.perturbations.insertion import INVISIBLE, PUNCTUATION, SPACE, insertion
 from crt.perturbations.pinyin import pinyin
-from crt.perturbations.script import in_script, simplify
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
-from crt.perturbations.traditional import taiwan, traditional
+from crt.perturbations.traditional import simplify, taiwan, traditional
 from crt.perturbations.width import width
 from crt.resources import Table, load_table, load_words
 

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.sound import readings, sounds_of
-from crt.perturbations.text import dictionary, tokens
+from crt.perturbations.text import grammatical, tokens
 from crt.records import Site
 from crt.resources import Table
 
@@ -14,9 +14,6 @@ Entries = Mapping[str, tuple[str, ...]]
 
 _Spots = tuple[tuple[int, int, tuple[str, ...]], ...]
 """Start, end and options of each key in a word."""
-
-_GRAMMAR = ("c", "d", "e", "f", "m", "p", "q", "r", "u", "v", "y")
-"""How jieba's tags of the words begin that stand beside a word of one character without making a name of it."""
 
 _site = partial(tuple.__new__, Site)  # Site(...) takes three times as long, and there are millions
 
@@ -51,7 +48,9 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
         ends = set(accumulate(map(len, found))) if phrases else set()
         start = done = 0
         for k, token in enumerate(found):
-            if start >= done:  # else it is part of a key of several words
+            if start >= done and (
+                within or _alone(found, k)
+            ):  # else it is part of a key of several words, or of a name
                 spots = alone(token)
                 if spots is None:
                     for phrase in phrases.get(token, ()):
@@ -61,8 +60,6 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
                             break
                     else:
                         spots = inside(token, sounds_of(found, k) if read else ())
-                if not within and len(token) == 1 and not _alone(found, k):
-                    spots = ()
                 for a, b, options in spots:
                     sites.append(_site((start + a, start + b, options)))
             start += len(token)
@@ -72,16 +69,12 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
 
 
 def _alone(found: Sequence[str], k: int) -> bool:
-    """Tell whether a word of one character is a word, and no part of a name that the dictionary lacks: 里 in 里皮."""
+    """Tell whether a word of one character is one, and no part of a name that the dictionary lacks, as 里 is in 里皮."""
+    if len(found[k]) > 1:
+        return True
     before, after = found[k - 1] if k else "", found[k + 1] if k + 1 < len(found) else ""
     counted = before.isascii() and before.isalnum()  # 80后
-    return not counted and _grammatical(before) and _grammatical(after)
-
-
-@lru_cache(maxsize=1 << 16)
-def _grammatical(word: str) -> bool:
-    """Tell whether a word makes no name together with a character beside it."""
-    return len(word) != 1 or not word.isalpha() or dictionary().get(word, (0, ""))[1].startswith(_GRAMMAR)
+    return not counted and grammatical(before) and grammatical(after)
 
 
 def _inside(

@@ -10,21 +10,41 @@ guessed: 范 may be 範 or a surname.
 
 import re
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.text import UNSAFE, dictionary, words
+from crt.perturbations.script import convert, converted, in_simplified, is_traditional
+from crt.perturbations.text import UNSAFE, dictionary, grammatical, words
 from crt.records import Site
 
 _SURE = frozenset("个么云儿几出别千发台听吃团坏坛并当扑挂摆晒愿毁湿烟获脏艳苏荡虫证铲闲雇须饥丑丰历叹尽")
 """Characters that have one traditional form wherever no phrase of OpenCC says otherwise."""
 
+_AFTER = {"里": "裡", "后": "後"}
+"""Those that have one form where they follow a longer word: 房间里, 结束后."""
+
 _NAMES = ("nr", "ns", "nt", "nz")
 """How jieba's tags of names begin."""
 
 _MISTAKEN = frozenset(
-    "不准 准迁证 市场准入 里脊 游动 游丝 水里游 复混肥 十几分钟 二十几分钟 万分钟 干法 瓜干 "
-    "抽签 拒签 免签 会签 签子 基岩 岩壁 岩画 岩洞 围岩 邋里邋遢".split()
+    (
+        *(
+            "不准",
+            "准迁证",
+            "市场准入",
+            "里脊",
+            "游动",
+            "游丝",
+            "水里游",
+            "复混肥",
+            "十几分钟",
+            "二十几分钟",
+            "万分钟",
+            "干法",
+            "瓜干",
+        ),
+        *("抽签", "拒签", "免签", "会签", "签子", "基岩", "岩壁", "岩画", "岩洞", "围岩", "邋里邋遢"),
+    )
 )
 """Words that OpenCC knows no phrase for and writes with the wrong form."""
 
@@ -37,30 +57,12 @@ _OTHER_SENSE = re.compile(
 
 
 @cache
-def _converter(configuration: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  opencc has no types
-    import opencc
-
-    return opencc.OpenCC(configuration)
-
-
-@lru_cache(maxsize=1 << 16)
-def _converted(configuration: str, word: str) -> str:
-    converted: str = _converter(configuration).convert(word)
-    return converted
-
-
-def simplified(word: str) -> str:
-    """Return a word in simplified script (OpenCC, t2s)."""
-    return _converted("t2s", word)
-
-
-@cache
 def _forms() -> Mapping[str, frozenset[str]]:
     """Return the frequent traditional characters, the first level of Big5, that each simplified one is written for."""
     codes = (code.to_bytes(2, "big") for code in range(0xA440, 0xC67F))
     frequent = [char for code in codes if len(char := code.decode("big5", errors="ignore")) == 1 and not char.isascii()]
     forms: dict[str, set[str]] = {}
-    for there, here in zip(frequent, _converter("t2s").convert("\n".join(frequent)).split("\n"), strict=True):
+    for there, here in zip(frequent, convert("t2s", "\n".join(frequent)).split("\n"), strict=True):
         forms.setdefault(here, set()).add(there)
     return {here: frozenset(there) for here, there in forms.items()}
 
@@ -70,13 +72,13 @@ def in_traditional(word: str) -> str | None:
     """Return a word in traditional script; None if nothing says which form of a character is meant."""
     if word in _MISTAKEN or UNSAFE.search(word):
         return None
-    there = list(_converted("s2tw", word))
+    there = list(converted("s2tw", word))
     if len(there) != len(word):
         return None
     guessed = len(word) == 1 or dictionary().get(word, (0, ""))[1].startswith(_NAMES)
     for at, char in enumerate(word if guessed else ""):
         forms = _forms().get(char, frozenset())
-        if len(forms) > 1 and char not in _SURE and there[at] == _converted("s2tw", char) != char:
+        if len(forms) > 1 and char not in _SURE and there[at] == converted("s2tw", char) != char:
             if len(word) == 1 or char not in forms:
                 return None
             there[at] = char  # as surnames and foreign names have it: 余秋雨, 库里
@@ -85,36 +87,66 @@ def in_traditional(word: str) -> str | None:
 
 def traditional() -> SiteFinder:
     """Find the words that are written differently in traditional script."""
-
-    def find(text: str) -> tuple[Site, ...]:
-        spans = words(text)
-        return tuple(site for start, end in spans if (site := _site(text[start:end], start)))
-
-    return find
+    return partial(_sites, regional=False)
 
 
 def taiwan() -> SiteFinder:
     """Find the same, and the words that are other words in Taiwan."""
+    return partial(_sites, regional=True)
+
+
+def _sites(text: str, *, regional: bool) -> tuple[Site, ...]:
+    if is_traditional(text):
+        return ()
+    whole = convert("s2tw", UNSAFE.sub("?", text))
+    sites = []
+    spans = words(text)
+    neighbours = ["", *(text[start:end] for start, end in spans), ""]
+    for (start, end), before, word, after in zip(spans, neighbours, neighbours[1:], neighbours[2:], strict=False):
+        there = (
+            (_elsewhere(word) if regional else None) or _following(before, word, after) or in_traditional(word) or word
+        )
+        if len(there) != len(word):
+            sites.append(Site(start, end, (there,)))
+        elif there != word and not (whole[start:end] != there and _crossed(text, start, end)):
+            differing = [at for at in range(len(word)) if there[at] != word[at]]
+            first, last = differing[0], differing[-1] + 1
+            sites.append(Site(start + first, start + last, (there[first:last],)))
+    return tuple(sites)
+
+
+def _following(before: str, word: str, after: str) -> str | None:
+    """Return what follows a longer word that is no name and no number, unless another name may begin with it: 里皮."""
+    if word in _AFTER and len(before) > 1 and grammatical(after):
+        tag = dictionary().get(before, (0, "nr"))[1]
+        return None if tag.startswith(("m", *_NAMES)) else _AFTER[word]
+    return None
+
+
+def _crossed(text: str, start: int, end: int) -> bool:
+    """Tell whether another word can be read across a border: 皇后 in 皇 and 后来."""
+    return any(text[at - 1 : at + 1] in dictionary() for at in (start, end) if 0 < at < len(text))
+
+
+def _elsewhere(word: str) -> str | None:
+    """Return the word of Taiwan, if it is another one."""
+    if len(word) == 1 or _OTHER_SENSE.search(word) or UNSAFE.search(word):
+        return None
+    there = converted("s2twp", word)
+    return there if there != converted("s2tw", word) else None
+
+
+def simplify() -> SiteFinder:
+    """Find the words that are written differently in simplified script."""
 
     def find(text: str) -> tuple[Site, ...]:
-        found = ((text[start:end], start) for start, end in words(text))
-        return tuple(site for word, start in found if (site := _regional(word, start) or _site(word, start)))
+        plain = in_simplified(text)
+        sites = []
+        for start, end in words(plain) if plain != text else ():
+            differing = [at for at in range(start, end) if text[at] != plain[at]]
+            if differing:
+                first, last = differing[0], differing[-1] + 1
+                sites.append(Site(first, last, (plain[first:last],)))
+        return tuple(sites)
 
     return find
-
-
-def _site(word: str, start: int) -> Site | None:
-    there = in_traditional(word) or word
-    differing = [at for at, char in enumerate(word) if there[at] != char]
-    if not differing:
-        return None
-    first, last = differing[0], differing[-1] + 1
-    return Site(start + first, start + last, (there[first:last],))
-
-
-def _regional(word: str, start: int) -> Site | None:
-    if len(word) > 1 and not _OTHER_SENSE.search(word) and not UNSAFE.search(word):
-        there = _converted("s2twp", word)
-        if there not in (word, _converted("s2tw", word)):
-            return Site(start, start + len(word), (there,))
-    return None

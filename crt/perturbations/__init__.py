@@ -43,8 +43,8 @@ class Perturbation:
     """Distributions whose version its sites depend on."""
     trusted: bool = False
     """Its rule or its table was read for negations and numbers: it may write them otherwise, 没 -> 沒, 未 -> 末."""
-    reads: Literal["words", "looks", "script"] = "words"
-    """What its sites come from: words, which are the same in either script; the looks of the characters; the script itself."""
+    reads: Literal["words", "looks", "text"] = "words"
+    """What its sites come from: words, which are the same in either script; the looks of characters; the text as it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,9 @@ class Loaded:
 
 
 _READINGS = ("readings.json",)
+
+_WORDS = ("OpenCC", "jieba")
+"""What tells the script of a text, and its words."""
 
 
 def _evade(triggers: Table | None = None) -> SiteFinder:
@@ -87,69 +90,69 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     for p in (
         Perturbation(
             "homophone", "characters and words that sound the same: 权利 -> 权力", substitution, "homophone",
-            resources=_READINGS, libraries=("jieba",),
+            resources=_READINGS, libraries=_WORDS,
         ),
         Perturbation(
-            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=("jieba",), trusted=True,
+            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=_WORDS, trusted=True,
             reads="looks",
         ),
         Perturbation(
-            "traditional", "traditional script by word: 网络 -> 網絡", traditional, libraries=("OpenCC", "jieba"),
-            trusted=True, reads="script",
+            "traditional", "traditional script by word: 网络 -> 網絡", traditional, libraries=_WORDS,
+            trusted=True, reads="text",
         ),
-        Perturbation("space", "stray spaces between Han characters: 电影 -> 电 影", partial(insertion, SPACE)),
+        Perturbation("space", "stray spaces between Han characters: 电影 -> 电 影", partial(insertion, SPACE), reads="text"),
         Perturbation(
-            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", partial(insertion, PUNCTUATION)
+            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", partial(insertion, PUNCTUATION), reads="text"
         ),
         Perturbation(
             "synonym", "words of the same meaning, from hand-written groups: 喜欢 -> 喜爱", synonym, "synonym",
-            libraries=("jieba",), trusted=True,
+            libraries=_WORDS, trusted=True,
         ),
         Perturbation(
             "synonym_all", "the same with mined pairs: more words, somewhat less exact", synonym, "synonym_all",
-            libraries=("jieba",), trusted=True,
+            libraries=_WORDS, trusted=True,
         ),
         Perturbation(
             "ime", "slips of pinyin input: first candidate, fuzzy sound, wrong key: 期间 -> 其间", substitution, "ime",
-            resources=_READINGS, libraries=("jieba",),
+            resources=_READINGS, libraries=_WORDS,
         ),
         Perturbation(
             "colloquial", "slang, and what people mix up: 什么 -> 啥, 跑得快 -> 跑的快", colloquial, "colloquial",
-            libraries=("jieba",),
+            libraries=_WORDS,
         ),
         Perturbation(
             "garden_path", "synonyms that make another word seem to stand there: 肯定比现在好 -> 肯定比如今好", garden_path,
-            "synonym", libraries=("jieba",),
+            "synonym", libraries=_WORDS,
         ),
         Perturbation(
             "pinyin", "words written as pinyin or initials: 安全 -> anquan", pinyin, resources=_READINGS,
-            libraries=("jieba",),
+            libraries=_WORDS,
         ),
-        Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",), reads="looks"),
-        Perturbation("invisible", "characters without a width between Han characters", partial(insertion, INVISIBLE)),
-        Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width),
+        Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=_WORDS, reads="looks"),
+        Perturbation("invisible", "characters without a width between Han characters", partial(insertion, INVISIBLE), reads="text"),
+        Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width, reads="text"),
         Perturbation(
-            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",), reads="looks"
+            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=_WORDS, reads="looks"
         ),
         Perturbation(
-            "emoji", "emoji for words: 牛 -> 🐮", partial(substitution, within=False), "emoji", libraries=("jieba",)
+            "emoji", "emoji for words: 牛 -> 🐮", partial(substitution, within=False), "emoji", libraries=_WORDS
         ),
         Perturbation(
             "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
-            libraries=("OpenCC", "jieba"), trusted=True, reads="script",
+            libraries=_WORDS, trusted=True, reads="text",
         ),
         Perturbation(
             "simplified", "simplified script, for texts in traditional script: 網絡 -> 网络", simplify,
-            libraries=("OpenCC", "jieba"), trusted=True, reads="script",
+            libraries=_WORDS, trusted=True, reads="text",
         ),
         Perturbation(
             "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
-            takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=("OpenCC", "jieba"),
-            reads="script",
+            takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=_WORDS,
+            reads="text",
         ),
-        Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=("jieba",)),
-        Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=("jieba",)),
-        Perturbation("delete", "characters left out: 电影 -> 影", partial(slips, delete), libraries=("jieba",)),
+        Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=_WORDS),
+        Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=_WORDS),
+        Perturbation("delete", "characters left out: 电影 -> 影", partial(slips, delete), libraries=_WORDS),
     )
 }  # fmt: skip
 """The perturbations by name."""
@@ -177,6 +180,6 @@ def load(name: str, table: Path | None = None) -> Loaded:
         find = perturbation.finder()
         find = find if perturbation.trusted else negating_alike(find)
     find = guarded(find, trusted=perturbation.trusted)
-    if perturbation.reads != "script":
+    if perturbation.reads != "text":
         find = in_script(find, looks=perturbation.reads == "looks")
     return Loaded(perturbation, find, loaded)

@@ -38,6 +38,12 @@ def test_the_script_of_a_text(text, traditional):
     assert is_traditional(text) == traditional
 
 
+@pytest.mark.parametrize("name", PERTURBATIONS)
+def test_whoever_tells_scripts_apart_says_so(name):
+    """What is answered in the script of a text depends on the version of OpenCC."""
+    assert PERTURBATIONS[name].reads == "text" or "OpenCC" in PERTURBATIONS[name].libraries
+
+
 @PROPERTY
 @given(texts)
 def test_every_character_keeps_its_place(text):

@@ -42,7 +42,7 @@ def reach(name, examples):
         ("ime", 0.60, 0.99, 0.97),
         ("synonym", 0.05, 0.95, 0.75),
         ("synonym_all", 0.05, 0.95, 0.75),
-        ("colloquial", 0.15, 0.95, 0.80),
+        ("colloquial", 0.15, 0.95, 0.70),
         ("martian", 0.45, 0.99, 0.99),
         ("split", 0.10, 0.99, 0.80),
     ],

@@ -44,9 +44,10 @@ _MISTAKEN = frozenset(
             "瓜干",
         ),
         *("抽签", "拒签", "免签", "会签", "签子", "基岩", "岩壁", "岩画", "岩洞", "围岩", "邋里邋遢"),
+        *("一出", "娘家", "回娘家", "娘舅", "娘亲", "干娘", "丈母娘", "双汇集团", "冬冬", "全彩", "克制", "拉升", "经济杠杆"),
     )
 )
-"""Words that OpenCC knows no phrase for and writes with the wrong form."""
+"""Words that OpenCC writes with a form that is wrong, or right in another sense only (一出戏)."""
 
 _OTHER_SENSE = re.compile(
     "项目|支持|数据|发布|打开|比特|程序|联系|运行|设置|消息|设备|类型|声明|高级|低级|分区|连接|优化|参数|进程|脚本|对象|窗口"

@@ -111,7 +111,8 @@ def test_numbers_stay(name, number):
         ("没有看到", "没有看到"),
         ("难以接受", "难以"),
         ("甭提", "甭"),
-        ("休想", "休想"), ("我们学校", "我们"),
+        ("休想", "休想"),
+        ("我们学校", "我们"),
     ],
 )
 def test_what_is_negated_is_not_left_out(text, kept):

@@ -12,8 +12,8 @@ from crt.perturbations.colloquial import colloquial
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.evade import evade
 from crt.perturbations.garden_path import garden_path
-from crt.perturbations.guards import entries_negating_alike, guarded, negating_alike
-from crt.perturbations.insertion import INVISIBLE, PUNCTUATION, SPACE, insertion
+from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_alike
+from crt.perturbations.insertion import INVISIBLE, SPACE, blanks, punctuation
 from crt.perturbations.pinyin import pinyin
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
@@ -41,8 +41,8 @@ class Perturbation:
     """Other files below `resources` that its sites depend on."""
     libraries: tuple[str, ...] = ()
     """Distributions whose version its sites depend on."""
-    trusted: bool = False
-    """Its rule or its table was read for negations and numbers: it may write them otherwise, 没 -> 沒, 未 -> 末."""
+    trusted: frozenset[str] = frozenset()
+    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬)."""
     reads: Literal["words", "looks", "text"] = "words"
     """What its sites come from: words, which are the same in either script; the looks of characters; the text as it stands."""
 
@@ -93,24 +93,26 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             resources=_READINGS, libraries=_WORDS,
         ),
         Perturbation(
-            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=_WORDS, trusted=True,
-            reads="looks",
+            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=_WORDS, reads="looks"
         ),
         Perturbation(
             "traditional", "traditional script by word: 网络 -> 網絡", traditional, libraries=_WORDS,
-            trusted=True, reads="text",
+            trusted=frozenset(("negations", "numbers")), reads="text",
         ),
-        Perturbation("space", "stray spaces between Han characters: 电影 -> 电 影", partial(insertion, SPACE), reads="text"),
         Perturbation(
-            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", partial(insertion, PUNCTUATION), reads="text"
+            "space", "stray spaces between Han characters: 电影 -> 电 影", partial(blanks, SPACE),
+            trusted=frozenset(("numbers",)), reads="text",
+        ),
+        Perturbation(
+            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", punctuation, libraries=_WORDS
         ),
         Perturbation(
             "synonym", "words of the same meaning, from hand-written groups: 喜欢 -> 喜爱", synonym, "synonym",
-            libraries=_WORDS, trusted=True,
+            libraries=_WORDS, trusted=frozenset(("negations",)),
         ),
         Perturbation(
             "synonym_all", "the same with mined pairs: more words, somewhat less exact", synonym, "synonym_all",
-            libraries=_WORDS, trusted=True,
+            libraries=_WORDS, trusted=frozenset(("negations",)),
         ),
         Perturbation(
             "ime", "slips of pinyin input: first candidate, fuzzy sound, wrong key: 期间 -> 其间", substitution, "ime",
@@ -129,7 +131,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             libraries=_WORDS,
         ),
         Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=_WORDS, reads="looks"),
-        Perturbation("invisible", "characters without a width between Han characters", partial(insertion, INVISIBLE), reads="text"),
+        Perturbation("invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE), trusted=frozenset(("numbers",)), reads="text"),
         Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width, reads="text"),
         Perturbation(
             "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=_WORDS, reads="looks"
@@ -139,11 +141,11 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation(
             "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
-            libraries=_WORDS, trusted=True, reads="text",
+            libraries=_WORDS, trusted=frozenset(("negations", "numbers")), reads="text",
         ),
         Perturbation(
             "simplified", "simplified script, for texts in traditional script: 網絡 -> 网络", simplify,
-            libraries=_WORDS, trusted=True, reads="text",
+            libraries=_WORDS, trusted=frozenset(("negations", "numbers")), reads="text",
         ),
         Perturbation(
             "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
@@ -152,7 +154,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=_WORDS),
         Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=_WORDS),
-        Perturbation("delete", "characters left out: 电影 -> 影", partial(slips, delete), libraries=_WORDS),
+        Perturbation("delete", "characters left out: 电影 -> 影", partial(slips, delete, after_negators=False), libraries=_WORDS),
     )
 }  # fmt: skip
 """The perturbations by name."""
@@ -169,17 +171,16 @@ def load(name: str, table: Path | None = None) -> Loaded:
         ResourceError: its table is missing or malformed.
     """
     perturbation = lookup("perturbation", name, PERTURBATIONS)
+    alike = "negations" not in perturbation.trusted
+    loaded: Table | None = None
     if perturbation.table:
         loaded = load_table(perturbation.table, table)
-        find = perturbation.finder(loaded if perturbation.trusted else entries_negating_alike(loaded))
-    elif table:
-        loaded = load_words(name, table)
-        find = negating_alike(perturbation.finder(loaded))
+        find = perturbation.finder(entries_meaning_alike(loaded) if alike else loaded)
     else:
-        loaded = None
-        find = perturbation.finder()
-        find = find if perturbation.trusted else negating_alike(find)
-    find = guarded(find, trusted=perturbation.trusted)
+        loaded = load_words(name, table) if table else None
+        find = perturbation.finder(loaded) if table else perturbation.finder()
+        find = meaning_alike(find) if alike else find
+    find = guarded(find, numbers="numbers" not in perturbation.trusted)
     if perturbation.reads != "text":
         find = in_script(find, looks=perturbation.reads == "looks")
     return Loaded(perturbation, find, loaded)

@@ -58,7 +58,7 @@ def test_every_character_keeps_its_place(text):
     [
         ("synonym", "我喜歡這個電影", "我喜愛這個影片"),
         ("repeat", "電影", "電電影影"),
-        ("swap", "電影很好看，網絡", "影電很看好，絡網"),
+        ("swap", "電影很好看，網絡", "影電很好看，絡網"),
         ("width", "電影，好！", "電影,好!"),
         ("emoji", "我的錢買電影票", "我的💰買電影票"),
         ("pinyin", "網絡安全", "wangluoanquan"),

@@ -17,7 +17,7 @@ from crt.perturbations.script import convert, converted, in_simplified, is_tradi
 from crt.perturbations.text import UNSAFE, dictionary, grammatical, words
 from crt.records import Site
 
-_SURE = frozenset("个么云儿几出别千发台听吃团坏坛并当扑挂摆晒愿毁湿烟获脏艳苏荡虫证铲闲雇须饥丑丰历叹尽")
+_SURE = frozenset("个么云儿几出别千台听吃团坏坛并当扑挂摆晒愿毁湿烟获脏艳苏荡虫证铲闲雇须饥丑丰历叹尽")
 """Characters that have one traditional form wherever no phrase of OpenCC says otherwise."""
 
 _AFTER = {"里": "裡", "后": "後"}

@@ -48,9 +48,8 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
         ends = set(accumulate(map(len, found))) if phrases else set()
         start = done = 0
         for k, token in enumerate(found):
-            if start >= done and (
-                within or _alone(found, k)
-            ):  # else it is part of a key of several words, or of a name
+            part = start < done or not (within or _alone(found, k))  # of a key of several words, or of a name
+            if not part:
                 spots = alone(token)
                 if spots is None:
                     for phrase in phrases.get(token, ()):

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from crt.errors import lookup
 from crt.perturbations.colloquial import colloquial
@@ -12,13 +11,14 @@ from crt.perturbations.evade import evade
 from crt.perturbations.garden_path import garden_path
 from crt.perturbations.guards import entries_negating_alike, guarded, negating_alike
 from crt.perturbations.insertion import INVISIBLE, PUNCTUATION, SPACE, insertion
+from crt.perturbations.own_words import NO_WORDS, OwnWords
 from crt.perturbations.pinyin import pinyin
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
 from crt.perturbations.traditional import taiwan, traditional
 from crt.perturbations.width import width
-from crt.resources import Table, load_table, load_words
+from crt.resources import OwnTable, Table, load_words, own_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class Loaded:
     """The site finder, guarded."""
     table: Table | None
     """The table behind it."""
+    words: OwnWords = NO_WORDS
+    """The user's own words, to which its sites are bound."""
 
 
 _READINGS = ("readings.json",)
@@ -135,8 +137,13 @@ REFERENCE_PERTURBATIONS = ("homophone", "shape", "traditional", "space", "punctu
 """The perturbations of the reference protocol: the default grid."""
 
 
-def load(name: str, table: Path | None = None) -> Loaded:
-    """Return the perturbation of that name, with the user's own `table`, or list of words, if one is given.
+def load(name: str, table: OwnTable | None = None, words: OwnWords = NO_WORDS) -> Loaded:
+    """Return the perturbation of that name.
+
+    Args:
+        name: key of PERTURBATIONS.
+        table: the user's own, or a list of words where it takes one.
+        words: the user's own, which are spared or are all that is changed.
 
     Raises:
         UnknownName: there is none.
@@ -144,13 +151,14 @@ def load(name: str, table: Path | None = None) -> Loaded:
     """
     perturbation = lookup("perturbation", name, PERTURBATIONS)
     if perturbation.table:
-        loaded = load_table(perturbation.table, table)
+        loaded = own_table(perturbation.table, table)
         find = perturbation.finder(loaded if perturbation.trusted else entries_negating_alike(loaded))
     elif table:
-        loaded = load_words(name, table)
+        loaded = load_words(name, table.path)
         find = negating_alike(perturbation.finder(loaded))
     else:
         loaded = None
         find = perturbation.finder()
         find = find if perturbation.trusted else negating_alike(find)
-    return Loaded(perturbation, guarded(find, trusted=perturbation.trusted), loaded)
+    find = guarded(words.restrict(find), trusted=perturbation.trusted)
+    return Loaded(perturbation, words.spare(find), loaded, words)

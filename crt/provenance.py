@@ -123,11 +123,11 @@ FACTS: tuple[Fact, ...] = (
     ),
     Fact(
         "protect", lambda s: s.protect[:16], "protect", lambda s: s.protect, of="worded", stored="perturbed",
-        within=("perturbation",), mark="protect",
+        within=("perturbation",), mark="protect", each="perturbation",
     ),
     Fact(
         "only", lambda s: s.only[:16], "only", lambda s: s.only, of="worded", stored="perturbed",
-        within=("perturbation",), mark="only",
+        within=("perturbation",), mark="only", each="perturbation",
     ),
     Fact(
         "resources", lambda s: _short(s.resources), "resources", lambda s: s.resources, stored="perturbed",

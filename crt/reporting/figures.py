@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from crt.perturbations import PERTURBATIONS
 from crt.reporting.drawing import COLOURS, GRID, ZERO, canvas, check_fonts, style
 from crt.scoring.metrics import METRICS
+from crt.scoring.summary import NO_EFFECT, no_effect
 
 MARKERS = "osD^vPX"
 
@@ -143,8 +144,9 @@ def _draw(axes: Axes, rows: pd.DataFrame, metric: str, names: Sequence[str], int
     axes.axhline(0, color=ZERO, linewidth=0.8)
     bands = intervals[intervals["metric"] == metric]
     for number, name in enumerate(names):
-        line = rows[rows["perturbation"] == name].sort_values("prob")
-        means, band = 100 * line[f"{metric}_mean"].astype(float), bands[bands["perturbation"] == name]
+        line = rows[(rows["perturbation"] == name) & ~no_effect(rows["changed_rate_mean"])].sort_values("prob")
+        means = 100 * line[f"{metric}_mean"].astype(float)
+        band = bands[(bands["perturbation"] == name) & bands["prob"].isin(line["prob"])]
         if bands.empty:
             axes.errorbar(
                 line["prob"] + _DODGE * (number - (len(names) - 1) / 2),
@@ -190,21 +192,23 @@ def heat_map(summary: pd.DataFrame, metric: str = "acc_drop") -> Figure:
         metric: key of METRICS, a fraction 0..1.
     """
     names = _perturbations(summary)
-    blocks = [
-        (str(d), at_largest_prob(rows, f"{metric}_mean", names)) for d, rows in summary.groupby("dataset", sort=False)
-    ]
-    longest = max(len(line) for _, block in blocks for m in block.index for line in _wrapped(m, 22).split("\n"))
+    blocks = []
+    for d, rows in summary.groupby("dataset", sort=False):
+        idle = no_effect(at_largest_prob(rows, "changed_rate_mean", names))
+        blocks.append((str(d), at_largest_prob(rows, f"{metric}_mean", names).mask(idle), idle.to_numpy()))
+    longest = max(len(line) for _, block, _ in blocks for m in block.index for line in _wrapped(m, 22).split("\n"))
     width = 0.36 * len(names) + 0.07 * longest + 0.3
-    heights = [len(block) for _, block in blocks]
+    heights = [len(block) for _, block, _ in blocks]
     figure = canvas(max(COLUMN, width), 0.3 * sum(heights) + 0.32 * len(blocks) + 0.8)
-    top = max(float(np.nanmax([block.max(axis=None), 0.001])) for _, block in blocks)
+    top = max(float(np.nanmax([block.max(axis=None), 0.001])) for _, block, _ in blocks)
     panels = figure.subplots(len(blocks), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-    for axes, (dataset, block) in zip(panels, blocks, strict=True):
+    for axes, (dataset, block, idle) in zip(panels, blocks, strict=True):
         values = block.to_numpy(dtype=float)
         axes.imshow(values, cmap=_SHADES.with_extremes(bad="0.93"), vmin=0, vmax=top, aspect="auto")
         for (row, column), value in np.ndenumerate(values):
             ink = "white" if value > 0.55 * top else "black"
-            text = "–" if np.isnan(value) else f"{100 * value:z.1f}".replace("-", "−")
+            nothing = NO_EFFECT.replace(" ", "\n") if idle[row, column] else "–"
+            text = nothing if np.isnan(value) else f"{100 * value:z.1f}".replace("-", "−")
             axes.text(column, row, text, ha="center", va="center", fontsize=7, color=ink)
         axes.set_title(dataset, loc="left", fontsize=8, parse_math=False)
         axes.set_yticks(range(len(block)), [_wrapped(m, 22) for m in block.index], fontsize=7, parse_math=False)

@@ -9,8 +9,8 @@ from crt.perturbations.colloquial import colloquial
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.evade import evade
 from crt.perturbations.garden_path import garden_path
-from crt.perturbations.guards import entries_negating_alike, guarded, negating_alike
-from crt.perturbations.insertion import INVISIBLE, PUNCTUATION, SPACE, insertion
+from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_alike
+from crt.perturbations.insertion import INVISIBLE, SPACE, blanks, punctuation
 from crt.perturbations.own_words import NO_WORDS, OwnWords
 from crt.perturbations.pinyin import pinyin
 from crt.perturbations.slips import delete, repeat, slips, swap
@@ -39,8 +39,8 @@ class Perturbation:
     """Other files below `resources` that its sites depend on."""
     libraries: tuple[str, ...] = ()
     """Distributions whose version its sites depend on."""
-    trusted: bool = False
-    """Its rule or its table was read for negations and numbers: it may write them otherwise, 没 -> 沒, 未 -> 末."""
+    trusted: frozenset[str] = frozenset()
+    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +77,26 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             resources=_READINGS, libraries=("jieba",),
         ),
         Perturbation(
-            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=("jieba",), trusted=True
+            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=("jieba",)
         ),
         Perturbation(
             "traditional", "traditional script by phrase: 网络 -> 網絡", traditional, libraries=("OpenCC", "jieba"),
-            trusted=True,
+            trusted=frozenset(("negations", "numbers")),
         ),
-        Perturbation("space", "stray spaces between Han characters: 电影 -> 电 影", partial(insertion, SPACE)),
         Perturbation(
-            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", partial(insertion, PUNCTUATION)
+            "space", "stray spaces between Han characters: 电影 -> 电 影", partial(blanks, SPACE),
+            trusted=frozenset(("numbers",)),
+        ),
+        Perturbation(
+            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", punctuation, libraries=("jieba",)
         ),
         Perturbation(
             "synonym", "words of the same meaning, from hand-written groups: 喜欢 -> 喜爱", synonym, "synonym",
-            libraries=("jieba",), trusted=True,
+            libraries=("jieba",), trusted=frozenset(("negations",)),
         ),
         Perturbation(
             "synonym_all", "the same with mined pairs: more words, somewhat less exact", synonym, "synonym_all",
-            libraries=("jieba",), trusted=True,
+            libraries=("jieba",), trusted=frozenset(("negations",)),
         ),
         Perturbation(
             "ime", "slips of pinyin input: first candidate, fuzzy sound, wrong key: 期间 -> 其间", substitution, "ime",
@@ -112,7 +115,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             libraries=("jieba",),
         ),
         Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",)),
-        Perturbation("invisible", "characters without a width between Han characters", partial(insertion, INVISIBLE)),
+        Perturbation("invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE), trusted=frozenset(("numbers",))),
         Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width),
         Perturbation(
             "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",)
@@ -120,7 +123,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         Perturbation("emoji", "emoji for words: 牛 -> 🐮", substitution, "emoji", libraries=("jieba",)),
         Perturbation(
             "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
-            libraries=("OpenCC", "jieba"), trusted=True,
+            libraries=("OpenCC", "jieba"), trusted=frozenset(("negations", "numbers")),
         ),
         Perturbation(
             "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
@@ -128,7 +131,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=("jieba",)),
         Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=("jieba",)),
-        Perturbation("delete", "characters left out: 电影 -> 影", partial(slips, delete), libraries=("jieba",)),
+        Perturbation("delete", "characters left out: 电影 -> 影", partial(slips, delete, after_negators=False), libraries=("jieba",)),
     )
 }  # fmt: skip
 """The perturbations by name."""
@@ -150,15 +153,14 @@ def load(name: str, table: OwnTable | None = None, words: OwnWords = NO_WORDS) -
         ResourceError: its table is missing or malformed.
     """
     perturbation = lookup("perturbation", name, PERTURBATIONS)
+    alike = "negations" not in perturbation.trusted
+    loaded: Table | None = None
     if perturbation.table:
         loaded = own_table(perturbation.table, table)
-        find = perturbation.finder(loaded if perturbation.trusted else entries_negating_alike(loaded))
-    elif table:
-        loaded = load_words(name, table.path)
-        find = negating_alike(perturbation.finder(loaded))
+        find = perturbation.finder(entries_meaning_alike(loaded) if alike else loaded)
     else:
-        loaded = None
-        find = perturbation.finder()
-        find = find if perturbation.trusted else negating_alike(find)
-    find = guarded(words.restrict(find), trusted=perturbation.trusted)
+        loaded = load_words(name, table.path) if table else None
+        find = perturbation.finder(loaded) if table else perturbation.finder()
+        find = meaning_alike(find) if alike else find
+    find = guarded(words.restrict(find), numbers="numbers" not in perturbation.trusted)
     return Loaded(perturbation, words.spare(find), loaded, words)

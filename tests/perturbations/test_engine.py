@@ -262,7 +262,7 @@ def test_a_new_entry_leaves_other_sites_as_they_were(name, rows, prob, seed, key
 @with_table
 def test_a_new_entry_adds_its_site(name):
     """The entry becomes a site of its own, and all other sites stay."""
-    text = "我很喜欢这个电影，龘，网络安全的未来也在发展"
+    text = "我很喜欢这个电影，龘，网络安全在发展"
     table = load_table(name)
     find = PERTURBATIONS[name].finder(replace(table, entries={**table.entries, "龘": ("龖",)}))
     assert set(find(text)) == {*loaded(name).find(text), Site(text.index("龘"), text.index("龘") + 1, ("龖",))}

@@ -13,6 +13,7 @@ from crt.perturbations.garden_path import garden_path
 from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_alike
 from crt.perturbations.insertion import INVISIBLE, SPACE, blanks, punctuation
 from crt.perturbations.pinyin import pinyin
+from crt.perturbations.polarity import entries_keeping_polarity
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
@@ -40,7 +41,7 @@ class Perturbation:
     libraries: tuple[str, ...] = ()
     """Distributions whose version its sites depend on."""
     trusted: frozenset[str] = frozenset()
-    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬)."""
+    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬), "polarity"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Loaded:
 
 
 _READINGS = ("readings.json",)
+_POLARITY = ("polarity.json",)
 
 
 def _evade(triggers: Table | None = None) -> SiteFinder:
@@ -72,10 +74,11 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     for p in (
         Perturbation(
             "homophone", "characters and words that sound the same: 权利 -> 权力", substitution, "homophone",
-            resources=_READINGS, libraries=("jieba",),
+            resources=(*_POLARITY, *_READINGS), libraries=("jieba",),
         ),
         Perturbation(
-            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=("jieba",)
+            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", resources=_POLARITY,
+            libraries=("jieba",),
         ),
         Perturbation(
             "traditional", "traditional script by phrase: 网络 -> 網絡", traditional, libraries=("OpenCC", "jieba"),
@@ -90,42 +93,46 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation(
             "synonym", "words of the same meaning, from hand-written groups: 喜欢 -> 喜爱", synonym, "synonym",
-            libraries=("jieba",), trusted=frozenset(("negations",)),
+            libraries=("jieba",), trusted=frozenset(("negations", "polarity")),
         ),
         Perturbation(
             "synonym_all", "the same with mined pairs: more words, somewhat less exact", synonym, "synonym_all",
-            libraries=("jieba",), trusted=frozenset(("negations",)),
+            libraries=("jieba",), trusted=frozenset(("negations", "polarity")),
         ),
         Perturbation(
-            "ime", "slips of pinyin input: first candidate, fuzzy sound, wrong key: 期间 -> 其间", substitution, "ime",
-            resources=_READINGS, libraries=("jieba",),
+            "ime", "slips of pinyin input: first candidate, fuzzy sound, wrong key: 期间 -> 其间", partial(substitution, within=False), "ime",
+            resources=(*_POLARITY, *_READINGS), libraries=("jieba",),
         ),
         Perturbation(
             "colloquial", "slang, and what people mix up: 什么 -> 啥, 跑得快 -> 跑的快", colloquial, "colloquial",
-            libraries=("jieba",),
+            libraries=("jieba",), trusted=frozenset(("polarity",)),
         ),
         Perturbation(
             "garden_path", "synonyms that make another word seem to stand there: 肯定比现在好 -> 肯定比如今好", garden_path,
-            "synonym", libraries=("jieba",),
+            "synonym", libraries=("jieba",), trusted=frozenset(("polarity",)),
         ),
         Perturbation(
             "pinyin", "words written as pinyin or initials: 安全 -> anquan", pinyin, resources=_READINGS,
             libraries=("jieba",),
         ),
-        Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",)),
+        Perturbation(
+            "split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",),
+            trusted=frozenset(("polarity",)),
+        ),
         Perturbation("invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE), trusted=frozenset(("numbers",))),
         Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width),
         Perturbation(
-            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",)
+            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", resources=_POLARITY,
+            libraries=("jieba",),
         ),
-        Perturbation("emoji", "emoji for words: 牛 -> 🐮", substitution, "emoji", libraries=("jieba",)),
+        Perturbation("emoji", "emoji for words: 牛 -> 🐮", substitution, "emoji", libraries=("jieba",), trusted=frozenset(("polarity",))),
         Perturbation(
             "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
             libraries=("OpenCC", "jieba"), trusted=frozenset(("negations", "numbers")),
         ),
         Perturbation(
             "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
-            takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=("OpenCC", "jieba"),
+            takes_words=True, resources=(*_POLARITY, *_READINGS, *_TABLES_TO_EVADE), libraries=("OpenCC", "jieba"),
         ),
         Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=("jieba",)),
         Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=("jieba",)),
@@ -149,8 +156,12 @@ def load(name: str, table: Path | None = None) -> Loaded:
     alike = "negations" not in perturbation.trusted
     loaded: Table | None = None
     if perturbation.table:
-        loaded = load_table(perturbation.table, table)
-        find = perturbation.finder(entries_meaning_alike(loaded) if alike else loaded)
+        loaded = kept = load_table(perturbation.table, table)
+        if alike:
+            kept = entries_meaning_alike(kept)
+        if "polarity" not in perturbation.trusted:
+            kept = entries_keeping_polarity(kept)
+        find = perturbation.finder(kept)
     else:
         loaded = load_words(name, table) if table else None
         find = perturbation.finder(loaded) if table else perturbation.finder()

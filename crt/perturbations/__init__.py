@@ -100,7 +100,8 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             libraries=("jieba",), trusted=frozenset(("negations", "polarity")),
         ),
         Perturbation(
-            "ime", "slips of pinyin input, a word for another: same letters, fuzzy sound, wrong key: 期间 -> 其间", partial(substitution, within=False), "ime",
+            "ime", "slips of pinyin input, a word for another: same letters, fuzzy sound, wrong key: 期间 -> 其间",
+            partial(substitution, within=False), "ime",
             resources=(*_POLARITY, *_READINGS), libraries=("jieba",),
         ),
         Perturbation(

@@ -15,6 +15,7 @@ from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_ali
 from crt.perturbations.insertion import INVISIBLE, SPACE, blanks, punctuation
 from crt.perturbations.own_words import NO_WORDS, OwnWords
 from crt.perturbations.pinyin import pinyin
+from crt.perturbations.polarity import entries_keeping_polarity
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
@@ -42,7 +43,7 @@ class Perturbation:
     libraries: tuple[str, ...] = ()
     """Distributions whose version its sites depend on."""
     trusted: frozenset[str] = frozenset()
-    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬)."""
+    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬), "polarity"."""
     reads: Literal["words", "looks", "text"] = "words"
     """What its sites come from: words, which are the same in either script; the looks of characters; the text as it stands."""
 
@@ -62,6 +63,7 @@ class Loaded:
 
 
 _READINGS = ("readings.json",)
+_POLARITY = ("polarity.json",)
 
 _WORDS = ("OpenCC", "jieba")
 """What tells the script of a text, and its words."""
@@ -92,10 +94,11 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     for p in (
         Perturbation(
             "homophone", "characters and words that sound the same: 权利 -> 权力", substitution, "homophone",
-            resources=_READINGS, libraries=_WORDS,
+            resources=(*_POLARITY, *_READINGS), libraries=_WORDS,
         ),
         Perturbation(
-            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=_WORDS, reads="looks"
+            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", resources=_POLARITY, libraries=_WORDS,
+            reads="looks",
         ),
         Perturbation(
             "traditional", "traditional script by word: 网络 -> 網絡", traditional, libraries=_WORDS,
@@ -110,36 +113,44 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation(
             "synonym", "words of the same meaning, from hand-written groups: 喜欢 -> 喜爱", synonym, "synonym",
-            libraries=_WORDS, trusted=frozenset(("negations",)),
+            libraries=_WORDS, trusted=frozenset(("negations", "polarity")),
         ),
         Perturbation(
             "synonym_all", "the same with mined pairs: more words, somewhat less exact", synonym, "synonym_all",
-            libraries=_WORDS, trusted=frozenset(("negations",)),
+            libraries=_WORDS, trusted=frozenset(("negations", "polarity")),
         ),
         Perturbation(
-            "ime", "slips of pinyin input: first candidate, fuzzy sound, wrong key: 期间 -> 其间", substitution, "ime",
-            resources=_READINGS, libraries=_WORDS,
+            "ime", "slips of pinyin input, a word for another: same letters, fuzzy sound, wrong key: 期间 -> 其间",
+            partial(substitution, within=False), "ime", resources=(*_POLARITY, *_READINGS), libraries=_WORDS,
         ),
         Perturbation(
             "colloquial", "slang, and what people mix up: 什么 -> 啥, 跑得快 -> 跑的快", colloquial, "colloquial",
-            libraries=_WORDS,
+            libraries=_WORDS, trusted=frozenset(("polarity",)),
         ),
         Perturbation(
             "garden_path", "synonyms that make another word seem to stand there: 肯定比现在好 -> 肯定比如今好", garden_path,
-            "synonym", libraries=_WORDS,
+            "synonym", libraries=_WORDS, trusted=frozenset(("polarity",)),
         ),
         Perturbation(
             "pinyin", "words written as pinyin or initials: 安全 -> anquan", pinyin, resources=_READINGS,
             libraries=_WORDS,
         ),
-        Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=_WORDS, reads="looks"),
-        Perturbation("invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE), trusted=frozenset(("numbers",)), reads="text"),
-        Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width, reads="text"),
         Perturbation(
-            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=_WORDS, reads="looks"
+            "split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=_WORDS, reads="looks",
+            trusted=frozenset(("polarity",)),
         ),
         Perturbation(
-            "emoji", "emoji for words: 牛 -> 🐮", partial(substitution, within=False), "emoji", libraries=_WORDS
+            "invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE),
+            trusted=frozenset(("numbers",)), reads="text",
+        ),
+        Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width, reads="text"),
+        Perturbation(
+            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", resources=_POLARITY,
+            libraries=_WORDS, reads="looks",
+        ),
+        Perturbation(
+            "emoji", "emoji for words: 牛 -> 🐮", partial(substitution, within=False), "emoji", libraries=_WORDS,
+            trusted=frozenset(("polarity",)),
         ),
         Perturbation(
             "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
@@ -151,8 +162,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation(
             "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
-            takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=_WORDS,
-            reads="text",
+            takes_words=True, resources=(*_POLARITY, *_READINGS, *_TABLES_TO_EVADE), libraries=_WORDS, reads="text",
         ),
         Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=_WORDS),
         Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=_WORDS),
@@ -181,8 +191,12 @@ def load(name: str, table: OwnTable | None = None, words: OwnWords = NO_WORDS) -
     alike = "negations" not in perturbation.trusted
     loaded: Table | None = None
     if perturbation.table:
-        loaded = own_table(perturbation.table, table)
-        find = perturbation.finder(entries_meaning_alike(loaded) if alike else loaded)
+        loaded = kept = own_table(perturbation.table, table)
+        if alike:
+            kept = entries_meaning_alike(kept)
+        if "polarity" not in perturbation.trusted:
+            kept = entries_keeping_polarity(kept)
+        find = perturbation.finder(kept)
     else:
         loaded = load_words(name, table.path) if table else None
         find = perturbation.finder(loaded) if table else perturbation.finder()

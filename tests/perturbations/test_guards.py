@@ -163,11 +163,13 @@ def test_who_is_meant_stays():
 def test_who_is_trusted():
     """Another script, tables that were read and blanks may touch what others may not, and only they."""
     trusted = {name: set(perturbation.trusted) for name, perturbation in PERTURBATIONS.items() if perturbation.trusted}
-    both, numbers, negated = {"negations", "numbers"}, {"numbers"}, {"negations"}
+    both, numbers = {"negations", "numbers"}, {"numbers"}
+    read, polarity = {"negations", "polarity"}, {"polarity"}
     assert trusted == {
         **dict.fromkeys(("traditional", "traditional_tw", "simplified"), both),
         **dict.fromkeys(("space", "invisible"), numbers),
-        **dict.fromkeys(("synonym", "synonym_all"), negated),
+        **dict.fromkeys(("synonym", "synonym_all"), read),
+        **dict.fromkeys(("colloquial", "garden_path", "split", "emoji"), polarity),
     }
 
 

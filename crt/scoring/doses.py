@@ -23,7 +23,8 @@ def doses(summary: pd.DataFrame, datasets: Mapping[str, Mapping[str, Stacked]]) 
         the outcomes were not read).
     """
     columns = {"mean_char_change_ratio_mean": "char_change", "changed_rate_mean": "edited"}
-    found = summary.groupby(list(DOSE), sort=False)[list(columns)].mean().rename(columns=columns).reset_index()
+    values = summary.astype(dict.fromkeys(columns, float)).groupby(list(DOSE), sort=False)[list(columns)]
+    found = values.mean().rename(columns=columns).reset_index()
     shares = {
         (dataset, *key): float(stacked.changed[rows.index].any(axis=0).mean())
         for dataset, models in datasets.items()

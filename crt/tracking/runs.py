@@ -231,6 +231,10 @@ class MlflowTracker:
         log.info("model %s is version %s", spec, version)
         return ResolvedModel(folder, f"models:/{version}")
 
+    def trained_on(self, source: str) -> frozenset[str] | None:
+        """Return the digests of the inputs that a model was trained on; None where that is not known, as for any but a registered one."""
+        return registry.trained_on(source.removeprefix("models:/")) if source.startswith("models:/") else None
+
     def log_params(self, params: Mapping[str, object]) -> None:
         """Log params of the run; a value that was logged before stays."""
         present = self.client.get_run(self.run_id).data.params

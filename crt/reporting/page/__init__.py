@@ -36,7 +36,7 @@ class Report:
     examples: Sequence[Mapping[str, object]]
     """model, dataset, perturbation, prob, seed, and what `example_pairs` gives."""
     leakage: pd.DataFrame
-    """dataset, model, num_examples, seen_in_training_rate."""
+    """dataset, model, num_examples, seen_in_training_rate, trained_on_rate."""
     notes: tuple[str, ...]
     """How to read the statistics, in sentences."""
     measured: Mapping[str, str]

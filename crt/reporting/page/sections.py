@@ -241,15 +241,15 @@ def leakage(found: pd.DataFrame) -> Html:
     """Return how many of the texts each model saw in training."""
     if found.empty:
         return note("It was not recorded which texts the models saw in training.")
-    header = ["data set", "model", "texts", "in the training split (%)"]
+    header = ["data set", "model", "texts", "in the training split (%)", "trained on (%)"]
     rows = [
         [row["dataset"], name(row["model"]), DASH if missing(row["num_examples"]) else f"{row['num_examples']:,.0f}",
-         "unknown" if missing(row["seen_in_training_rate"]) else percent(row["seen_in_training_rate"])]
+         *("unknown" if missing(row[rate]) else percent(row[rate]) for rate in ("seen_in_training_rate", "trained_on_rate"))]
         for row in found.to_dict("records")
     ]  # fmt: skip
     lead = (
-        "Share of the evaluated texts that also stand in the training split of the data set, whatever the model was trained on. "
-        "unknown: no such split was at hand."
+        "Share of the evaluated texts that also stand in the training split of the data set, whatever the model was trained on, and "
+        "share of them that the model itself was trained on. unknown: no such split was at hand, or the training did not say."
     )
     return joined([tag("p", lead, class_="lead"), table("Leakage", header, rows, texts=1)])
 

@@ -55,6 +55,7 @@ def page(report: Report) -> str:
         "duels": ("Model against model", tested.duels(report.duels, len(set(summary["model"])))),
         "browser": ("Examples", browser(report.examples)),
         "doses": ("Doses and coverage", sections.doses(summary)),
+        "shift": ("Shift and calibration", sections.shift(summary)),
         "leakage": ("Leakage", sections.leakage(report.leakage)),
         "notes": ("How to read the statistics", tag("ul", *(tag("li", text) for text in report.notes))),
         "measured": ("How it was measured", sections.measured(report.measured)),

@@ -216,14 +216,20 @@ def test_the_most_robust_version(invoke, small_default, monkeypatch):
 
 
 def test_a_card_of_cells_that_were_measured_by_the_folder(invoke, small_default):
-    """A checkpoint that was evaluated by its folder gets its card once it is asked for by the registry, measuring nothing."""
+    """A checkpoint that was evaluated by its folder gets its card once it is asked for by the registry.
+
+    The clean cell alone is measured again: now it is known what the model was trained on.
+    """
     invoke("train", "--smoke", "true", "--dataset", "sample", "--num_train_epochs", "1")
     folder, _ = registry.resolve("models:/crt-sample/1")
     invoke("evaluate", "--dataset", "sample", *small_default, "--model", folder)
     cells = read_stored((), ()).cells
     assert "## On test" not in mlflow.MlflowClient().get_model_version("crt-sample", "1").description
     invoke("evaluate", "--dataset", "sample", *small_default, "--model", "models:/crt-sample/1")
-    assert len(read_stored((), ()).cells) == len(cells) == 7
+    again = read_stored((), ()).cells
+    assert len(cells) == 7
+    assert again[~again["run_id"].isin(cells["run_id"])]["perturbation"].tolist() == [CLEAN]
+    assert again["trained_on_rate"].dropna().tolist() == [0]
     assert "## On test (20 examples)" in mlflow.MlflowClient().get_model_version("crt-sample", "1").description
 
 

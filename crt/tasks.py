@@ -291,6 +291,11 @@ def seen_in_training(task: Task, source: Source, split: str = "") -> frozenset[I
     return frozenset(tuple(_field(task, row, c) for c in task.fields) for row in _rows(task, "train", source))
 
 
+def input_digest(value: Input) -> str:
+    """Return 16 hexadecimal digits that tell an input, all of its fields, from others."""
+    return rows_digest([value])
+
+
 def _rows(task: Task, split: str, source: Source) -> list[Row]:
     """Read the rows of a split; only a published split may lack the column of the labels."""
     check_split(task, split, source)

@@ -171,6 +171,27 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
 }  # fmt: skip
 """The perturbations by name."""
 
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "sound": ("homophone", "ime", "evade"),
+    "romanised": ("pinyin", "evade"),
+    "look": ("shape",),
+    "script": ("traditional", "traditional_tw", "martian", "evade"),
+    "parts": ("split", "evade"),
+    "inserted": ("space", "punctuation", "invisible", "evade"),
+    "symbols": ("emoji", "evade"),
+    "meaning": ("synonym", "synonym_all", "garden_path"),
+    "chat": ("colloquial",),
+    "width": ("width",),
+    "keyboard": ("swap", "repeat", "delete"),
+}
+"""Perturbations that leave the same traces: whoever has seen one of a family has seen something of the others."""
+
+
+def relatives(name: str) -> frozenset[str]:
+    """Return the perturbations that share a family with this one, itself among them; of an unknown one itself alone."""
+    return frozenset([name]).union(*(family for family in FAMILIES.values() if name in family))
+
+
 REFERENCE_PERTURBATIONS = ("homophone", "shape", "traditional", "space", "punctuation", "synonym")
 """The perturbations of the reference protocol: the default grid."""
 

@@ -64,8 +64,7 @@ def _measure(
         untouched = perturb_all(find_sites(examples, lambda _: ()), name=CLEAN, prob=0.0, seed=0)
         outcome = outcome_of(examples, group.task.labels, untouched, clean, clean, from_table=False)
         metrics = {name: value for name, value in score(outcome).items() if name in CLEAN_METRICS}
-        if (leaked := group.leaked) is not None:
-            metrics["seen_in_training_rate"] = leaked / len(examples)
+        metrics |= group.leakage
         columns = outcome_columns(outcome) | facts_of(examples, group.seen)
         yield MeasurementRecord(pending[cell], cell, params_of(group, grid, None), metrics, outcomes=columns)
     for perturbation, here in each(loaded, pending):

@@ -85,7 +85,13 @@ def report(found=None, **values) -> Report:
         for d in dict.fromkeys(found["dataset"]) for (p, q), outcome in zip(product(("homophone", "space"), (0.05, 0.3)), ("win", "win", "tie", "loss"), strict=True)
     ]  # fmt: skip
     leakage = pd.DataFrame(
-        {"dataset": ["d"], "model": ["a"], "num_examples": [600], "seen_in_training_rate": [float("nan")]}
+        {
+            "dataset": ["d"],
+            "model": ["a"],
+            "num_examples": [600],
+            "seen_in_training_rate": [float("nan")],
+            "trained_on_rate": [0.25],
+        }
     )
     whole = {
         "title": "d, e: 2 models", "verdict": ("Homophones hurt.", "Spaces less."), "summary": summary,

@@ -217,6 +217,7 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
 RATES = {
     "site_rate": "texts with a place",
     "changed_rate": "texts changed",
+    "mean_char_change_ratio": "characters changed",
     "edit_rate": "realised prob",
     "unk_rate_increase": "unknown tokens",
     "truncated_rate": "cut off",
@@ -228,7 +229,7 @@ def doses(summary: pd.DataFrame) -> Html:
     """Return how much of the texts each perturbation really reached, at the largest prob, and at every other one."""
     columns = [f"{rate}_mean" for rate in RATES]
     values = summary.assign(**{column: summary[column].astype(float) for column in columns})
-    worst = dict.fromkeys(columns[:3], "mean") | dict.fromkeys(columns[3:], "max")
+    worst = dict.fromkeys(columns[:4], "mean") | dict.fromkeys(columns[4:], "max")
     by = values.groupby(["dataset", "perturbation", "prob"], sort=False).agg(worst).reset_index()
     top = by[by["prob"] == by.groupby("dataset")["prob"].transform("max")]
     header = ["data set", "perturbation", "prob", *RATES.values()]
@@ -251,19 +252,55 @@ def _rates(row: Row) -> list[str]:
     return [f"{row['prob']:g}", *(percent(row[f"{rate}_mean"]) for rate in RATES)]
 
 
+WORTH = {
+    "chance_corrected_retention": "kept above chance",
+    "prediction_shift": "labels shifted",
+    "perturbed_ece": "calibration error",
+    "perturbed_aurc": "risk-coverage area",
+}
+"""What the table of shift and calibration shows in percent, and its column titles."""
+
+
+def shift(summary: pd.DataFrame) -> Html:
+    """Return how the answers shift at the largest prob, and what the probabilities are worth there, beside the clean ones."""
+    columns = [*(f"{metric}_mean" for metric in WORTH), "clean_ece_mean", "clean_aurc_mean"]
+    values = summary.assign(**{column: summary[column].astype(float) for column in columns})
+    top = values[values["prob"] == values.groupby("dataset")["prob"].transform("max")]
+    header = ["data set", "model", "perturbation", "prob", *WORTH.values()]
+    rows = [
+        [row["dataset"], name(row["model"]), row["perturbation"], f"{row['prob']:g}", *(_worth(row, metric) for metric in WORTH)]
+        for row in top.to_dict("records")
+    ]  # fmt: skip
+    lead = (
+        "A model may keep its accuracy and still give other labels, or be surer than it should. In percent; in brackets on the "
+        "clean texts."
+    )
+    told = (
+        "kept above chance: of the accuracy above always giving the commonest label; labels shifted: total variation distance between "
+        "the labels given before and after; calibration error: ECE, 15 bins; risk-coverage area: mean error of the surest answers, "
+        "over all shares of them. Each label: classes.csv."
+    )
+    return joined([tag("p", lead, class_="lead"), table("Shift and calibration", header, rows, texts=2), note(told)])
+
+
+def _worth(row: Row, metric: str) -> str:
+    clean = row.get(f"{metric.replace('perturbed_', 'clean_')}_mean") if metric.startswith("perturbed_") else None
+    return percent(row[f"{metric}_mean"]) + ("" if missing(clean) else f" ({percent(clean)})")
+
+
 def leakage(found: pd.DataFrame) -> Html:
     """Return how many of the texts each model saw in training."""
     if found.empty:
         return note("It was not recorded which texts the models saw in training.")
-    header = ["data set", "model", "texts", "in the training split (%)"]
+    header = ["data set", "model", "texts", "in the training split (%)", "trained on (%)"]
     rows = [
         [row["dataset"], name(row["model"]), DASH if missing(row["num_examples"]) else f"{row['num_examples']:,.0f}",
-         "unknown" if missing(row["seen_in_training_rate"]) else percent(row["seen_in_training_rate"])]
+         *("unknown" if missing(row[rate]) else percent(row[rate]) for rate in ("seen_in_training_rate", "trained_on_rate"))]
         for row in found.to_dict("records")
     ]  # fmt: skip
     lead = (
-        "Share of the evaluated texts that also stand in the training split of the data set, whatever the model was trained on. "
-        "unknown: no such split was at hand."
+        "Share of the evaluated texts that also stand in the training split of the data set, whatever the model was trained on, and "
+        "share of them that the model itself was trained on. unknown: no such split was at hand, or the training did not say."
     )
     return joined([tag("p", lead, class_="lead"), table("Leakage", header, rows, texts=1)])
 

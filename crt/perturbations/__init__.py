@@ -12,6 +12,7 @@ from crt.perturbations.evade import evade
 from crt.perturbations.garden_path import garden_path
 from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_alike
 from crt.perturbations.insertion import INVISIBLE, SPACE, blanks, punctuation
+from crt.perturbations.letters import digits, letters
 from crt.perturbations.pinyin import pinyin
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
@@ -109,8 +110,16 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             "synonym", libraries=("jieba",),
         ),
         Perturbation(
-            "pinyin", "words written as pinyin or initials: 安全 -> anquan", pinyin, resources=_READINGS,
-            libraries=("jieba",),
+            "pinyin", "words, or a character of them, written as pinyin: 安全 -> anquan, 讨厌 -> 讨yan", pinyin,
+            resources=_READINGS, libraries=("jieba",), trusted=frozenset(("negations",)),
+        ),
+        Perturbation(
+            "letters", "a Latin letter for a character, or for each of a phrase: 傻逼 -> 傻b, 垃圾 -> lj", letters, "letters",
+            resources=_READINGS, libraries=("jieba",), trusted=frozenset(("negations",)),
+        ),
+        Perturbation(
+            "digits", "digits that sound alike, with letters too: 三八 -> 38, 去死 -> q4", digits, "digits",
+            resources=_READINGS, libraries=("jieba",), trusted=frozenset(("negations", "numbers")),
         ),
         Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",)),
         Perturbation("invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE), trusted=frozenset(("numbers",))),
@@ -119,6 +128,9 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",)
         ),
         Perturbation("emoji", "emoji for words: 牛 -> 🐮", substitution, "emoji", libraries=("jieba",)),
+        Perturbation(
+            "emoji_sound", "emoji that sound alike: 妈的 -> 🐴的", substitution, "emoji_sound", libraries=("jieba",)
+        ),
         Perturbation(
             "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
             libraries=("OpenCC", "jieba"), trusted=frozenset(("negations", "numbers")),

@@ -1,0 +1,110 @@
+"""Short phrases: neighbouring words that are disguised as one, since no dictionary has 死妈 or 黑鬼."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from crt.perturbations.engine import SiteFinder
+from crt.perturbations.guards import NUMERALS, negations
+from crt.perturbations.sound import syllables_of
+from crt.perturbations.text import HAN, tokens
+from crt.records import Site
+
+_NUMERALS = frozenset(NUMERALS)
+_HAN_ONLY = re.compile(f"[{HAN}]+")
+
+LONGEST = 4
+"""Characters of a phrase, unless a table knows it."""
+
+FUNCTION_WORDS = frozenset(
+    "的 了 是 在 我 你 您 他 她 它 们 这 那 哪 谁 和 与 及 或 就 都 也 很 太 更 最 又 再 还 才 只 吗 呢 吧 啊 呀 哦 嘛 啦 而 但 却 若 "
+    "被 把 给 对 从 到 向 往 跟 让 比 按 为 以 因 于 由 着 过 得 地 之 其 所 有 要 会 能 可 该 将 已 曾 正 并 且 等 说 想 叫 去 来 上 下 "
+    "里 中 外 前 后 时 个 些 种 次 样 什么 怎么 这个 那个 这些 那些 这样 那样 我们 你们 他们 她们 自己 因为 所以 如果 但是 可是 还是 "
+    "就是 可以 已经 一个 一些 以及 或者 而且 虽然 不过 然后".split()
+)
+"""Words that join no phrase."""
+
+
+class Phrase(NamedTuple):
+    """A word, or several that stand side by side."""
+
+    words: tuple[str, ...]
+    """The words, in their order."""
+    syllables: tuple[str, ...]
+    """The toneless syllable of each character of the phrase; "" if unknown."""
+
+    @property
+    def text(self) -> str:
+        """The words as they stand in the text."""
+        return "".join(self.words)
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Return start and end of each word, then of each run of several words."""
+        ends = list(accumulate(map(len, self.words)))
+        starts = [0, *ends[:-1]]
+        runs = ((first, last) for at, first in enumerate(starts) for last in ends[at + 1 :])
+        return [*zip(starts, ends, strict=True), *runs]
+
+    def put(self, new: str, first: int, last: int) -> str:
+        """Return the phrase with something else in place of some of its characters."""
+        return self.text[:first] + new + self.text[last:]
+
+
+def by_phrase(options_of: Callable[[Phrase], tuple[str, ...]], known: Collection[str] = ()) -> SiteFinder:
+    """Find the phrases of a text that have options; the phrases in `known` are told apart first.
+
+    Words that negate are passed over. Others are joined up to LONGEST characters, but for function words and numerals.
+    """
+    cached = lru_cache(maxsize=1 << 16)(options_of)
+    lengths: dict[str, list[int]] = {}
+    for length, first in sorted({(len(phrase), phrase[0]) for phrase in known if len(phrase) > 1}, reverse=True):
+        lengths.setdefault(first, []).append(length)
+
+    def known_from(found: Sequence[str], at: int, text: str, start: int) -> int:
+        """Return behind which word the longest known phrase from word `at` on ends; 0 if there is none."""
+        for length in lengths.get(text[start], ()):
+            ends = accumulate(map(len, found[at : at + length]))
+            if text[start : start + length] in known and length in (reached := list(ends)):
+                return at + reached.index(length) + 1
+        return 0
+
+    def find(text: str) -> tuple[Site, ...]:
+        found = tokens(text)
+        starts = list(accumulate(map(len, found), initial=0))
+        ends = [known_from(found, at, text, start) for at, start in enumerate(starts[:-1])]
+        joins = [
+            not end and _joins(token) and not (before and _counts(before))
+            for end, token, before in zip(ends, found, ["", *found], strict=False)
+        ]
+        sites = []
+        at = 0
+        while at < len(found):
+            last = ends[at] or at + 1
+            while joins[at] and last < len(found) and joins[last] and starts[last + 1] - starts[at] <= LONGEST:
+                last += 1
+            if ends[at] or _is_word(found[at]):
+                syllables = tuple(syllable for k in range(at, last) for syllable in syllables_of(found, k))
+                if options := cached(Phrase(tuple(found[at:last]), syllables)):
+                    sites.append(Site(starts[at], starts[last], options))
+            at = last
+        return tuple(sites)
+
+    return find
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_word(token: str) -> bool:
+    return bool(_HAN_ONLY.fullmatch(token)) and not negations(token)
+
+
+@lru_cache(maxsize=1 << 16)
+def _joins(token: str) -> bool:
+    return _is_word(token) and token not in FUNCTION_WORDS and _NUMERALS.isdisjoint(token)
+
+
+@lru_cache(maxsize=1 << 16)
+def _counts(token: str) -> bool:
+    """Return whether the next word may be what is counted: it is part of a number then, and joins no phrase."""
+    return token[-1].isdigit() or not _NUMERALS.isdisjoint(token)

@@ -13,7 +13,9 @@ from crt.perturbations.garden_path import garden_path
 from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_alike
 from crt.perturbations.insertion import INVISIBLE, SPACE, blanks, punctuation
 from crt.perturbations.letters import digits, letters
+from crt.perturbations.mixture import mixture
 from crt.perturbations.pinyin import pinyin
+from crt.perturbations.signs import signs
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
@@ -41,7 +43,8 @@ class Perturbation:
     libraries: tuple[str, ...] = ()
     """Distributions whose version its sites depend on."""
     trusted: frozenset[str] = frozenset()
-    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬)."""
+    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬),
+    "latin" (B -> Ｂ)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,16 @@ _READINGS = ("readings.json",)
 def _evade(triggers: Table | None = None) -> SiteFinder:
     return evade(triggers, [load(name).find for name in WAYS_TO_EVADE])
 
+
+def _mixture() -> SiteFinder:
+    return mixture([load(name).find for name in MIXED])
+
+
+MIXED = ("homophone", "letters", "signs", "pinyin", "digits", "split", "emoji_sound")
+"""What `mixture` composes, by how many public comments hold it: 1.6-3.6 % homophones, 0.7-1.4 % initials, 0.6-1.1 % single
+letters, 0.5 % signs, 0.3-0.6 % masks, at most 0.3 % digits and split characters."""
+
+_TABLES_TO_MIX = tuple(f"perturbations/{name}.json" for name in MIXED if name not in ("signs", "pinyin"))
 
 WAYS_TO_EVADE = ("homophone", "pinyin", "split", "invisible", "space", "punctuation", "martian", "traditional", "emoji")
 """What `evade` composes, the most usual first."""
@@ -121,9 +134,20 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             "digits", "digits that sound alike, with letters too: 三八 -> 38, 去死 -> q4", digits, "digits",
             resources=_READINGS, libraries=("jieba",), trusted=frozenset(("negations", "numbers")),
         ),
+        Perturbation(
+            "fuzzy", "sounds that many speakers do not tell apart, n/l, h/f, z/zh, in/ing: 牛奶 -> 流奶", substitution, "fuzzy",
+            resources=_READINGS, libraries=("jieba",),
+        ),
         Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",)),
         Perturbation("invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE), trusted=frozenset(("numbers",))),
-        Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width),
+        Perturbation(
+            "signs", "a sign inside a word, or a mask on a character: 垃圾 -> 垃*圾, 垃X", signs, resources=_READINGS,
+            libraries=("jieba",), trusted=frozenset(("negations",)),
+        ),
+        Perturbation(
+            "width", "punctuation of the other width, letters of another style: ， -> , B -> Ｂ", lambda: width,
+            trusted=frozenset(("latin",)),
+        ),
         Perturbation(
             "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",)
         ),
@@ -138,6 +162,10 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         Perturbation(
             "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
             takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=("OpenCC", "jieba"),
+        ),
+        Perturbation(
+            "mixture", "each place in one of several ways, as posts mix them: 傻子都去死 -> 傻z都去4", _mixture,
+            resources=(*_READINGS, *_TABLES_TO_MIX), libraries=("jieba",), trusted=frozenset(("negations", "numbers")),
         ),
         Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=("jieba",)),
         Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=("jieba",)),
@@ -167,4 +195,5 @@ def load(name: str, table: Path | None = None) -> Loaded:
         loaded = load_words(name, table) if table else None
         find = perturbation.finder(loaded) if table else perturbation.finder()
         find = meaning_alike(find) if alike else find
-    return Loaded(perturbation, guarded(find, numbers="numbers" not in perturbation.trusted), loaded)
+    numbers, latin = ("numbers" not in perturbation.trusted, "latin" not in perturbation.trusted)
+    return Loaded(perturbation, guarded(find, numbers=numbers, latin=latin), loaded)

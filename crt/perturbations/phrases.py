@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from enum import Enum, auto
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.guards import NUMERALS, negations
-from crt.perturbations.sound import syllables_of
+from crt.perturbations.sound import readings, syllables_of
 from crt.perturbations.text import HAN, tokens
 from crt.records import Site
 
@@ -25,6 +26,19 @@ FUNCTION_WORDS = frozenset(
     "就是 可以 已经 一个 一些 以及 或者 而且 虽然 不过 然后".split()
 )
 """Words that join no phrase."""
+
+
+class Kind(Enum):
+    """What a word is to its neighbours."""
+
+    CONTENT = auto()
+    """Joins others."""
+    FUNCTION = auto()
+    """Stands alone."""
+    NUMBER = auto()
+    """Holds a numeral; stands alone, as does the word after it, which may be what is counted."""
+    OTHER = auto()
+    """Negates, or is not written in Han characters: passed over."""
 
 
 class Phrase(NamedTuple):
@@ -57,36 +71,50 @@ def by_phrase(options_of: Callable[[Phrase], tuple[str, ...]], known: Collection
 
     Words that negate are passed over. Others are joined up to LONGEST characters, but for function words and numerals.
     """
-    cached = lru_cache(maxsize=1 << 16)(options_of)
+    read = lru_cache(maxsize=1 << 16)(options_of)
+    ambiguous = readings().ambiguous
     lengths: dict[str, list[int]] = {}
     for length, first in sorted({(len(phrase), phrase[0]) for phrase in known if len(phrase) > 1}, reverse=True):
         lengths.setdefault(first, []).append(length)
 
+    @lru_cache(maxsize=1 << 16)
+    def alone(words: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return the options of a phrase; None if they depend on the words around it."""
+        if not ambiguous.isdisjoint(chain.from_iterable(words)):
+            return None
+        return read(Phrase(words, _heard(words, 0, len(words))))
+
     def known_from(found: Sequence[str], at: int, text: str, start: int) -> int:
         """Return behind which word the longest known phrase from word `at` on ends; 0 if there is none."""
-        for length in lengths.get(text[start], ()):
-            ends = accumulate(map(len, found[at : at + length]))
-            if text[start : start + length] in known and length in (reached := list(ends)):
-                return at + reached.index(length) + 1
+        for length in lengths[text[start]]:
+            if text[start : start + length] in known:
+                reached = list(accumulate(map(len, found[at : at + length])))
+                if length in reached:
+                    return at + reached.index(length) + 1
         return 0
 
     def find(text: str) -> tuple[Site, ...]:
         found = tokens(text)
-        starts = list(accumulate(map(len, found), initial=0))
-        ends = [known_from(found, at, text, start) for at, start in enumerate(starts[:-1])]
-        joins = [
-            not end and _joins(token) and not (before and _counts(before))
-            for end, token, before in zip(ends, found, ["", *found], strict=False)
+        starts = [0, *accumulate(map(len, found))]
+        ends = [
+            known_from(found, at, text, start) if text[start] in lengths else 0 for at, start in enumerate(starts[:-1])
         ]
+        kinds = list(map(_kind, found))
+        counted = [False, *(kind is Kind.NUMBER for kind in kinds)]
+        joins = [kind is Kind.CONTENT and not (end or after) for kind, end, after in zip(kinds, ends, counted, strict=False)]
         sites = []
         at = 0
         while at < len(found):
             last = ends[at] or at + 1
-            while joins[at] and last < len(found) and joins[last] and starts[last + 1] - starts[at] <= LONGEST:
-                last += 1
-            if ends[at] or _is_word(found[at]):
-                syllables = tuple(syllable for k in range(at, last) for syllable in syllables_of(found, k))
-                if options := cached(Phrase(tuple(found[at:last]), syllables)):
+            if joins[at]:
+                while last < len(found) and joins[last] and starts[last + 1] - starts[at] <= LONGEST:
+                    last += 1
+            if ends[at] or kinds[at] is not Kind.OTHER:
+                words = tuple(found[at:last])
+                options = alone(words)
+                if options is None:
+                    options = read(Phrase(words, _heard(found, at, last)))
+                if options:
                     sites.append(Site(starts[at], starts[last], options))
             at = last
         return tuple(sites)
@@ -94,17 +122,14 @@ def by_phrase(options_of: Callable[[Phrase], tuple[str, ...]], known: Collection
     return find
 
 
-@lru_cache(maxsize=1 << 16)
-def _is_word(token: str) -> bool:
-    return bool(_HAN_ONLY.fullmatch(token)) and not negations(token)
+def _heard(words: Sequence[str], first: int, last: int) -> tuple[str, ...]:
+    return tuple(chain.from_iterable(syllables_of(words, k) for k in range(first, last)))
 
 
 @lru_cache(maxsize=1 << 16)
-def _joins(token: str) -> bool:
-    return _is_word(token) and token not in FUNCTION_WORDS and _NUMERALS.isdisjoint(token)
-
-
-@lru_cache(maxsize=1 << 16)
-def _counts(token: str) -> bool:
-    """Return whether the next word may be what is counted: it is part of a number then, and joins no phrase."""
-    return token[-1].isdigit() or not _NUMERALS.isdisjoint(token)
+def _kind(token: str) -> Kind:
+    if not _NUMERALS.isdisjoint(token) or token[-1].isdigit():
+        return Kind.NUMBER
+    if not _HAN_ONLY.fullmatch(token) or negations(token):
+        return Kind.OTHER
+    return Kind.FUNCTION if token in FUNCTION_WORDS else Kind.CONTENT

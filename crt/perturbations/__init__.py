@@ -128,11 +128,11 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation(
             "letters", "a Latin letter for a character, or for each of a phrase: 傻逼 -> 傻b, 垃圾 -> lj", letters, "letters",
-            resources=_READINGS, libraries=("jieba",), trusted=frozenset(("negations",)),
+            resources=_READINGS, libraries=("jieba",),
         ),
         Perturbation(
             "digits", "digits that sound alike, with letters too: 三八 -> 38, 去死 -> q4", digits, "digits",
-            resources=_READINGS, libraries=("jieba",), trusted=frozenset(("negations", "numbers")),
+            resources=_READINGS, libraries=("jieba",), trusted=frozenset(("numbers",)),
         ),
         Perturbation(
             "fuzzy", "sounds that many speakers do not tell apart, n/l, h/f, z/zh, in/ing: 牛奶 -> 流奶", substitution, "fuzzy",
@@ -142,7 +142,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         Perturbation("invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE), trusted=frozenset(("numbers",))),
         Perturbation(
             "signs", "a sign inside a word, or a mask on a character: 垃圾 -> 垃*圾, 垃X", signs, resources=_READINGS,
-            libraries=("jieba",), trusted=frozenset(("negations",)),
+            libraries=("jieba",),
         ),
         Perturbation(
             "width", "punctuation of the other width, letters of another style: ， -> , B -> Ｂ", lambda: width,
@@ -165,7 +165,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation(
             "mixture", "each place in one of several ways, as posts mix them: 傻子都去死 -> 傻z都去4", _mixture,
-            resources=(*_READINGS, *_TABLES_TO_MIX), libraries=("jieba",), trusted=frozenset(("negations", "numbers")),
+            resources=(*_READINGS, *_TABLES_TO_MIX), libraries=("jieba",), trusted=frozenset(("numbers",)),
         ),
         Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=("jieba",)),
         Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=("jieba",)),

@@ -35,7 +35,9 @@ def mixture(families: Sequence[SiteFinder]) -> SiteFinder:
             while last < len(pieces) and pieces[last][0] < end:
                 end = max(end, pieces[last][1])
                 last += 1
-            group = tuple((begin - start, stop - start, rank, options) for begin, stop, rank, options in pieces[first:last])
+            group = tuple(
+                (begin - start, stop - start, rank, options) for begin, stop, rank, options in pieces[first:last]
+            )
             sites.append(Site(start, end, _joined(text[start:end], group)))
             first = last
         return tuple(sites)
@@ -49,4 +51,6 @@ def _joined(span: str, group: tuple[_Piece, ...]) -> tuple[str, ...]:
     columns: dict[int, list[str]] = {}
     for start, end, rank, options in sorted(group, key=itemgetter(2)):
         columns.setdefault(rank, []).extend(span[:start] + option + span[end:] for option in options)
-    return tuple(dict.fromkeys(option for row in zip_longest(*columns.values()) for option in row if option is not None))
+    return tuple(
+        dict.fromkeys(option for row in zip_longest(*columns.values()) for option in row if option is not None)
+    )

@@ -101,7 +101,9 @@ def by_phrase(options_of: Callable[[Phrase], tuple[str, ...]], known: Collection
         ]
         kinds = list(map(_kind, found))
         counted = [False, *(kind is Kind.NUMBER for kind in kinds)]
-        joins = [kind is Kind.CONTENT and not (end or after) for kind, end, after in zip(kinds, ends, counted, strict=False)]
+        joins = [
+            kind is Kind.CONTENT and not (end or after) for kind, end, after in zip(kinds, ends, counted, strict=False)
+        ]
         sites = []
         at = 0
         while at < len(found):
@@ -109,7 +111,8 @@ def by_phrase(options_of: Callable[[Phrase], tuple[str, ...]], known: Collection
             if joins[at]:
                 while last < len(found) and joins[last] and starts[last + 1] - starts[at] <= LONGEST:
                     last += 1
-            if ends[at] or kinds[at] is not Kind.OTHER:
+            part_of_a_number = kinds[at] is Kind.NUMBER and counted[at]
+            if (ends[at] or kinds[at] is not Kind.OTHER) and not part_of_a_number:
                 words = tuple(found[at:last])
                 options = alone(words)
                 if options is None:

@@ -81,4 +81,6 @@ def build() -> str:
     entries = characters() | words()
     for key, seen in attested().items():
         entries[key] = list(dict.fromkeys([*seen, *entries.get(key, ())]))
-    return table("fuzzy", entries, licence=f"{LICENCE}; attested forms CC0-1.0", source=f"{SOURCE}; attested forms by hand")
+    return table(
+        "fuzzy", entries, licence=f"{LICENCE}; attested forms CC0-1.0", source=f"{SOURCE}; attested forms by hand"
+    )

@@ -21,16 +21,16 @@ def letters(table: Table) -> SiteFinder:
         known = [*_listed(table, phrase), *_listed_characters(table, phrase)]
         if phrase.text in FUNCTION_WORDS:
             return _distinct(phrase, known)
-        words, runs = phrase.spans()[: len(phrase.words)], phrase.spans()[len(phrase.words) :]
+        words, others = phrase.spans()[: len(phrase.words)], phrase.spans()[len(phrase.words) :]
         characters = [(at, at + 1) for at in reversed(range(len(phrase.text)))]
-        spans = [*(span for span in words if span[1] - span[0] > 1), *characters, *runs]
+        spans = [*(span for span in words if span[1] - span[0] > 1), *characters, *others]
         return _distinct(phrase, [*known, *(new for span in spans for new in _initials(phrase, *span))])
 
     return by_phrase(options, table.entries)
 
 
 def digits(table: Table) -> SiteFinder:
-    """Find the words and phrases that can be written with a digit for a character, the others as they are or as letters.
+    """Find the words and phrases that can be written with a digit for a character; the others of a word may be letters.
 
     The table is trusted with numerals: it has them in words that are no amount, like 三八, and never alone.
     """
@@ -40,7 +40,7 @@ def digits(table: Table) -> SiteFinder:
         digit = {at: table.entries[char][0] for at, char in enumerate(phrase.text) if char in table.entries}
         mixed = (
             new
-            for first, last in phrase.spans()
+            for first, last in phrase.spans()[: len(phrase.words)]
             if not digit.keys().isdisjoint(range(first, last)) and last - first > 1
             for new in _initials(phrase, first, last, digit)
         )
@@ -50,7 +50,7 @@ def digits(table: Table) -> SiteFinder:
 
 
 def _listed(table: Table, phrase: Phrase) -> Iterator[str]:
-    """Yield the phrase with what the table has for it, for its words and for runs of them."""
+    """Yield the phrase with what the table has for it, for its words, runs of them and parts of long ones."""
     for first, last in phrase.spans():
         if last - first > 1:
             for new in table.entries.get(phrase.text[first:last], ()):

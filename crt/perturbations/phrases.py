@@ -1,7 +1,8 @@
 """Short phrases: neighbouring words that are disguised as one, since no dictionary has 死妈 or 黑鬼."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum, auto
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -20,10 +21,44 @@ LONGEST = 4
 """Characters of a phrase, unless a table knows it."""
 
 FUNCTION_WORDS = frozenset(
-    "的 了 是 在 我 你 您 他 她 它 们 这 那 哪 谁 和 与 及 或 就 都 也 很 太 更 最 又 再 还 才 只 吗 呢 吧 啊 呀 哦 嘛 啦 而 但 却 若 "
-    "被 把 给 对 从 到 向 往 跟 让 比 按 为 以 因 于 由 着 过 得 地 之 其 所 有 要 会 能 可 该 将 已 曾 正 并 且 等 说 想 叫 去 来 上 下 "
-    "里 中 外 前 后 时 个 些 种 次 样 什么 怎么 这个 那个 这些 那些 这样 那样 我们 你们 他们 她们 自己 因为 所以 如果 但是 可是 还是 "
-    "就是 可以 已经 一个 一些 以及 或者 而且 虽然 不过 然后".split()
+    (
+        *"的了是在我你您他她它们这那哪谁和与及或就都也很太更最又再还才只吗呢吧啊呀哦嘛啦而但却若被把给对从到向往跟让比按为以因于由着过得地之其所有",
+        *"要会能可该将已曾正并且等说想叫去来上下里中外前后时个些种次样",
+        *(
+            "什么",
+            "怎么",
+            "这个",
+            "那个",
+            "这些",
+            "那些",
+            "这样",
+            "那样",
+            "我们",
+            "你们",
+            "他们",
+            "她们",
+            "自己",
+            "因为",
+            "所以",
+            "如果",
+        ),
+        *(
+            "但是",
+            "可是",
+            "还是",
+            "就是",
+            "可以",
+            "已经",
+            "一个",
+            "一些",
+            "以及",
+            "或者",
+            "而且",
+            "虽然",
+            "不过",
+            "然后",
+        ),
+    )
 )
 """Words that join no phrase."""
 
@@ -55,11 +90,13 @@ class Phrase(NamedTuple):
         return "".join(self.words)
 
     def spans(self) -> list[tuple[int, int]]:
-        """Return start and end of each word, then of each run of several words."""
+        """Return start and end of each word, then of each run of several words, then of both ends of longer words."""
         ends = list(accumulate(map(len, self.words)))
         starts = [0, *ends[:-1]]
+        long = [(start, end) for start, end in zip(starts, ends, strict=True) if end - start > 2]
         runs = ((first, last) for at, first in enumerate(starts) for last in ends[at + 1 :])
-        return [*zip(starts, ends, strict=True), *runs]
+        parts = (part for start, end in long for part in ((start, start + 2), (end - 2, end)))
+        return [*zip(starts, ends, strict=True), *runs, *parts]
 
     def put(self, new: str, first: int, last: int) -> str:
         """Return the phrase with something else in place of some of its characters."""
@@ -73,9 +110,7 @@ def by_phrase(options_of: Callable[[Phrase], tuple[str, ...]], known: Collection
     """
     read = lru_cache(maxsize=1 << 16)(options_of)
     ambiguous = readings().ambiguous
-    lengths: dict[str, list[int]] = {}
-    for length, first in sorted({(len(phrase), phrase[0]) for phrase in known if len(phrase) > 1}, reverse=True):
-        lengths.setdefault(first, []).append(length)
+    ends_of_known = _finder_of(known)
 
     @lru_cache(maxsize=1 << 16)
     def alone(words: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -84,45 +119,61 @@ def by_phrase(options_of: Callable[[Phrase], tuple[str, ...]], known: Collection
             return None
         return read(Phrase(words, _heard(words, 0, len(words))))
 
-    def known_from(found: Sequence[str], at: int, text: str, start: int) -> int:
-        """Return behind which word the longest known phrase from word `at` on ends; 0 if there is none."""
-        for length in lengths[text[start]]:
-            if text[start : start + length] in known:
-                reached = list(accumulate(map(len, found[at : at + length])))
-                if length in reached:
-                    return at + reached.index(length) + 1
-        return 0
-
     def find(text: str) -> tuple[Site, ...]:
         found = tokens(text)
         starts = [0, *accumulate(map(len, found))]
-        ends = [
-            known_from(found, at, text, start) if text[start] in lengths else 0 for at, start in enumerate(starts[:-1])
-        ]
-        kinds = list(map(_kind, found))
-        counted = [False, *(kind is Kind.NUMBER for kind in kinds)]
-        joins = [
-            kind is Kind.CONTENT and not (end or after) for kind, end, after in zip(kinds, ends, counted, strict=False)
-        ]
         sites = []
-        at = 0
-        while at < len(found):
-            last = ends[at] or at + 1
-            if joins[at]:
-                while last < len(found) and joins[last] and starts[last + 1] - starts[at] <= LONGEST:
-                    last += 1
-            part_of_a_number = kinds[at] is Kind.NUMBER and counted[at]
-            if (ends[at] or kinds[at] is not Kind.OTHER) and not part_of_a_number:
-                words = tuple(found[at:last])
-                options = alone(words)
-                if options is None:
-                    options = read(Phrase(words, _heard(found, at, last)))
-                if options:
-                    sites.append(Site(starts[at], starts[last], options))
-            at = last
+        for first, last in _cut(found, starts, ends_of_known(text, starts)):
+            words = tuple(found[first:last])
+            options = alone(words)
+            if options is None:
+                options = read(Phrase(words, _heard(found, first, last)))
+            if options:
+                sites.append(Site(starts[first], starts[last], options))
         return tuple(sites)
 
     return find
+
+
+def _finder_of(known: Collection[str]) -> Callable[[str, Sequence[int]], list[int]]:
+    """Return what finds behind which word of a text the longest known phrase ends that begins with each; 0 if none does."""
+    lengths: dict[str, list[int]] = {}
+    for length, first in sorted({(len(phrase), phrase[0]) for phrase in known if len(phrase) > 1}, reverse=True):
+        lengths.setdefault(first, []).append(length)
+
+    def end_of_known(text: str, starts: Sequence[int], at: int) -> int:
+        start = starts[at]
+        for length in lengths.get(text[start], ()):
+            last = bisect_left(starts, start + length, at)
+            if last < len(starts) and starts[last] == start + length and text[start : start + length] in known:
+                return last
+        return 0
+
+    return lambda text, starts: [end_of_known(text, starts, at) for at in range(len(starts) - 1)]
+
+
+def _cut(found: Sequence[str], starts: Sequence[int], ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first word of each phrase, and the one behind its last.
+
+    Args:
+        found: all words of a text.
+        starts: where each begins, and where the last one ends.
+        ends: behind which word a known phrase ends that begins with this one; 0 if none does.
+    """
+    kinds = list(map(_kind, found))
+    counted = [False, *(kind is Kind.NUMBER for kind in kinds)]
+    joins = [
+        kind is Kind.CONTENT and not (end or after) for kind, end, after in zip(kinds, ends, counted, strict=False)
+    ]
+    first = 0
+    while first < len(found):
+        last = ends[first] or first + 1
+        while joins[first] and last < len(found) and joins[last] and starts[last + 1] - starts[first] <= LONGEST:
+            last += 1
+        inside_a_number = kinds[first] is Kind.NUMBER and counted[first]
+        if (ends[first] or kinds[first] is not Kind.OTHER) and not inside_a_number:
+            yield first, last
+        first = last
 
 
 def _heard(words: Sequence[str], first: int, last: int) -> tuple[str, ...]:

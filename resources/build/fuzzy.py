@@ -14,6 +14,8 @@ PER_WORD, PER_CHARACTER = 2, 3
 INITIALS = (("zh", "z"), ("ch", "c"), ("sh", "s"), ("n", "l"))
 LIPS = {"hu": "fu", "hua": "fa", "huan": "fan", "huang": "fang", "hui": "fei", "hun": "fen"}
 """Syllables in which h is said as f, and f as h."""
+PARTICLES = frozenset("了呢")
+"""Characters that sound alike and make a statement or a question."""
 
 
 def fold(syllable: str) -> str:
@@ -62,6 +64,8 @@ def characters() -> dict[str, list[str]]:
         alike[fold(sound[:-1])].append((char, sound))
     entries = {}
     for key, char, sound in read_characters():
+        if char in PARTICLES:
+            continue
         near = [(other, heard) for other, heard in alike[fold(sound[:-1])] if heard[:-1] != sound[:-1]]
         same = [other for other, heard in near if heard[-1] == sound[-1] and other != char]
         rest = [other for other, heard in near if heard[-1] != sound[-1] and other != char]

@@ -152,6 +152,20 @@ def test_marks_do_not_part_a_negation_from_what_it_negates(seed):
     assert re.search("服[，、]务[，、]员", result)
 
 
+def test_signs_hide_nothing_that_is_negated():
+    """No sign or mask stands in a word that negates, or in the one after it; elsewhere they do."""
+    words = {"今后是不会再入住了，没有服务员": set(), "别喜欢，电影特别好看": {"电影", "特别好看"}}
+    for text, marked in words.items():
+        assert {text[site.start : site.end] for site in loaded("signs").find(text)} == marked
+
+
+def test_digits_stand_for_no_amount():
+    """三八 is 38 where it is no part of a number, and a numeral alone is never written as a digit."""
+    assert everything("digits", "三八妇女") == "38妇女"
+    for text in ("一百三八", "两百个", "三个", "十八"):
+        assert everything("digits", text) == text
+
+
 @pytest.mark.parametrize("name", ["swap", "delete"])
 def test_a_slip_makes_no_other_word(name):
     """牛奶 does not become 奶牛, nor 大学生 学生."""

@@ -10,7 +10,7 @@ from homophone import LICENCE, NAMES, SOURCE, UNSEEMLY, offered, read_characters
 from sources import table
 
 KEY_COUNT, CANDIDATE_COUNT = 100, 1000
-PER_WORD, PER_CHARACTER = 2, 3
+PER_WORD, PER_CHARACTER = 2, 5
 INITIALS = (("zh", "z"), ("ch", "c"), ("sh", "s"), ("n", "l"))
 LIPS = {"hu": "fu", "hua": "fa", "huan": "fan", "huang": "fang", "hui": "fei", "hun": "fen"}
 """Syllables in which h is said as f, and f as h."""

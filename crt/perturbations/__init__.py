@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from crt.errors import lookup
+from crt.perturbations.answering import in_script
 from crt.perturbations.colloquial import colloquial
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.evade import evade
@@ -19,7 +21,7 @@ from crt.perturbations.signs import signs
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
-from crt.perturbations.traditional import taiwan, traditional
+from crt.perturbations.traditional import simplify, taiwan, traditional
 from crt.perturbations.width import width
 from crt.resources import Table, load_table, load_words
 
@@ -45,6 +47,8 @@ class Perturbation:
     trusted: frozenset[str] = frozenset()
     """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬),
     "latin" (B -> Ｂ)."""
+    reads: Literal["words", "looks", "text"] = "words"
+    """What its sites come from: words, which are the same in either script; the looks of characters; the text as it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,9 @@ class Loaded:
 
 _READINGS = ("readings.json",)
 
+_WORDS = ("OpenCC", "jieba")
+"""What tells the script of a text, and its words."""
+
 
 def _evade(triggers: Table | None = None) -> SiteFinder:
     return evade(triggers, [load(name).find for name in WAYS_TO_EVADE])
@@ -76,7 +83,18 @@ letters, 0.5 % signs, 0.3-0.6 % masks, at most 0.3 % digits and split characters
 
 _TABLES_TO_MIX = tuple(f"perturbations/{name}.json" for name in MIXED if name not in ("signs", "pinyin"))
 
-WAYS_TO_EVADE = ("homophone", "pinyin", "split", "invisible", "space", "punctuation", "martian", "traditional", "emoji")
+WAYS_TO_EVADE = (
+    "homophone",
+    "pinyin",
+    "split",
+    "invisible",
+    "space",
+    "punctuation",
+    "martian",
+    "traditional",
+    "simplified",
+    "emoji",
+)
 """What `evade` composes, the most usual first."""
 
 _TABLES_TO_EVADE = tuple(f"perturbations/{name}.json" for name in ("homophone", "split", "martian", "emoji"))
@@ -86,90 +104,97 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     for p in (
         Perturbation(
             "homophone", "characters and words that sound the same: 权利 -> 权力", substitution, "homophone",
-            resources=_READINGS, libraries=("jieba",),
+            resources=_READINGS, libraries=_WORDS,
         ),
         Perturbation(
-            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=("jieba",)
+            "shape", "characters that look alike: 晴 -> 睛", substitution, "shape", libraries=_WORDS, reads="looks"
         ),
         Perturbation(
-            "traditional", "traditional script by phrase: 网络 -> 網絡", traditional, libraries=("OpenCC", "jieba"),
-            trusted=frozenset(("negations", "numbers")),
+            "traditional", "traditional script by word: 网络 -> 網絡", traditional, libraries=_WORDS,
+            trusted=frozenset(("negations", "numbers")), reads="text",
         ),
         Perturbation(
             "space", "stray spaces between Han characters: 电影 -> 电 影", partial(blanks, SPACE),
-            trusted=frozenset(("numbers",)),
+            trusted=frozenset(("numbers",)), reads="text",
         ),
         Perturbation(
-            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", punctuation, libraries=("jieba",)
+            "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", punctuation, libraries=_WORDS
         ),
         Perturbation(
             "synonym", "words of the same meaning, from hand-written groups: 喜欢 -> 喜爱", synonym, "synonym",
-            libraries=("jieba",), trusted=frozenset(("negations",)),
+            libraries=_WORDS, trusted=frozenset(("negations",)),
         ),
         Perturbation(
             "synonym_all", "the same with mined pairs: more words, somewhat less exact", synonym, "synonym_all",
-            libraries=("jieba",), trusted=frozenset(("negations",)),
+            libraries=_WORDS, trusted=frozenset(("negations",)),
         ),
         Perturbation(
             "ime", "slips of pinyin input: first candidate, fuzzy sound, wrong key: 期间 -> 其间", substitution, "ime",
-            resources=_READINGS, libraries=("jieba",),
+            resources=_READINGS, libraries=_WORDS,
         ),
         Perturbation(
             "colloquial", "slang, and what people mix up: 什么 -> 啥, 跑得快 -> 跑的快", colloquial, "colloquial",
-            libraries=("jieba",),
+            libraries=_WORDS,
         ),
         Perturbation(
             "garden_path", "synonyms that make another word seem to stand there: 肯定比现在好 -> 肯定比如今好", garden_path,
-            "synonym", libraries=("jieba",),
+            "synonym", libraries=_WORDS,
         ),
         Perturbation(
             "pinyin", "words, or a character of them, written as pinyin: 安全 -> anquan, 讨厌 -> 讨yan", pinyin,
-            resources=_READINGS, libraries=("jieba",), trusted=frozenset(("negations",)),
+            resources=_READINGS, libraries=_WORDS, trusted=frozenset(("negations",)),
         ),
         Perturbation(
             "letters", "a Latin letter for a character, or for each of a phrase: 傻逼 -> 傻b, 垃圾 -> lj", letters, "letters",
-            resources=_READINGS, libraries=("jieba",),
+            resources=_READINGS, libraries=_WORDS,
         ),
         Perturbation(
             "digits", "digits that sound alike, with letters too: 三八 -> 38, 去死 -> q4", digits, "digits",
-            resources=_READINGS, libraries=("jieba",), trusted=frozenset(("numbers",)),
+            resources=_READINGS, libraries=_WORDS, trusted=frozenset(("numbers",)),
         ),
         Perturbation(
             "fuzzy", "sounds that many speakers do not tell apart, n/l, h/f, z/zh, in/ing: 牛奶 -> 流奶", substitution, "fuzzy",
-            resources=_READINGS, libraries=("jieba",),
+            resources=_READINGS, libraries=_WORDS,
         ),
-        Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=("jieba",)),
-        Perturbation("invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE), trusted=frozenset(("numbers",))),
+        Perturbation("split", "characters taken apart: 好 -> 女子", substitution, "split", libraries=_WORDS, reads="looks"),
+        Perturbation("invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE), trusted=frozenset(("numbers",)), reads="text"),
         Perturbation(
             "signs", "a sign inside a word, or a mask on a character: 垃圾 -> 垃*圾, 垃X", signs, resources=_READINGS,
-            libraries=("jieba",),
+            libraries=_WORDS,
         ),
         Perturbation(
             "width", "punctuation of the other width, letters of another style: ， -> , B -> Ｂ", lambda: width,
-            trusted=frozenset(("latin",)),
+            trusted=frozenset(("latin",)), reads="text",
         ),
         Perturbation(
-            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=("jieba",)
+            "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", libraries=_WORDS, reads="looks"
         ),
-        Perturbation("emoji", "emoji for words: 牛 -> 🐮", substitution, "emoji", libraries=("jieba",)),
         Perturbation(
-            "emoji_sound", "emoji that sound alike: 妈的 -> 🐴的", substitution, "emoji_sound", libraries=("jieba",)
+            "emoji", "emoji for words: 牛 -> 🐮", partial(substitution, within=False), "emoji", libraries=_WORDS
+        ),
+        Perturbation(
+            "emoji_sound", "emoji that sound alike: 妈的 -> 🐴的", substitution, "emoji_sound", libraries=_WORDS
         ),
         Perturbation(
             "traditional_tw", "traditional script with the words of Taiwan: 软件 -> 軟體", taiwan,
-            libraries=("OpenCC", "jieba"), trusted=frozenset(("negations", "numbers")),
+            libraries=_WORDS, trusted=frozenset(("negations", "numbers")), reads="text",
+        ),
+        Perturbation(
+            "simplified", "simplified script, for texts in traditional script: 網絡 -> 网络", simplify,
+            libraries=_WORDS, trusted=frozenset(("negations", "numbers")), reads="text",
         ),
         Perturbation(
             "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
-            takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=("OpenCC", "jieba"),
+            takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=_WORDS,
+            reads="text",
         ),
         Perturbation(
             "mixture", "each place in one of several ways, as posts mix them: 傻子都去死 -> 傻z都去4", _mixture,
-            resources=(*_READINGS, *_TABLES_TO_MIX), libraries=("jieba",), trusted=frozenset(("numbers",)),
+            resources=(*_READINGS, *_TABLES_TO_MIX), libraries=_WORDS, trusted=frozenset(("numbers",)), reads="text",
         ),
-        Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=("jieba",)),
-        Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=("jieba",)),
-        Perturbation("delete", "characters left out: 电影 -> 影", partial(slips, delete, after_negators=False), libraries=("jieba",)),
+        Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=_WORDS),
+        Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=_WORDS),
+        Perturbation("delete", "characters left out: 电影 -> 影", partial(slips, delete, after_negators=False), libraries=_WORDS),
     )
 }  # fmt: skip
 """The perturbations by name."""
@@ -196,4 +221,7 @@ def load(name: str, table: Path | None = None) -> Loaded:
         find = perturbation.finder(loaded) if table else perturbation.finder()
         find = meaning_alike(find) if alike else find
     numbers, latin = ("numbers" not in perturbation.trusted, "latin" not in perturbation.trusted)
-    return Loaded(perturbation, guarded(find, numbers=numbers, latin=latin), loaded)
+    find = guarded(find, numbers=numbers, latin=latin)
+    if perturbation.reads != "text":
+        find = in_script(find, looks=perturbation.reads == "looks")
+    return Loaded(perturbation, find, loaded)

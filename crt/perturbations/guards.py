@@ -36,6 +36,13 @@ _EMOJI = (
 
 _LETTER = rf"(?:(?![{HAN}])[^\W_])"
 
+_DESCRIBED = f"[{HAN}\u2e80-\u2fdf]"
+for _ in range(3):  # how deep one description stands in another
+    _DESCRIBED = (
+        rf"(?:[{HAN}\u2e80-\u2fdf]|[\u2ffe\u2fff]{_DESCRIBED}|[\u2ff2\u2ff3]{_DESCRIBED}{{3}}"
+        rf"|[\u2ff0\u2ff1\u2ff4-\u2ffd\u31ef]{_DESCRIBED}{{2}})"
+    )
+
 NAMED = "|".join(
     (
         rf"(?:https?://|www\.)[!-~{HAN}]+",  # links, of which the path may be Chinese
@@ -43,6 +50,8 @@ NAMED = "|".join(
         r"@[\w\-]{1,30}",  # names: @张三, and the second half of an e-mail address
         rf"\[[{HAN}]{{1,4}}\]",  # emoticons that are spelt out: [微笑]
         f"[{_EMOJI}]+",
+        f"(?=[\u2ff0-\u2fff\u31ef]){_DESCRIBED}",  # ideographic descriptions: ⿰氵去
+        f"[{HAN}][\ufe00-\ufe0f\U000e0100-\U000e01ef]+",  # characters with a variation selector
     )
 )
 """What is never touched."""

@@ -7,8 +7,8 @@ from functools import lru_cache
 from crt.perturbations.guards import LATIN
 from crt.records import Site
 
-_FULL = "，。！？；：（）【】～“”‘’、"
-_HALF = ",.!?;:()[]~\"\"'',"
+_FULL = "，。！？；：（）【】～“”‘’"
+_HALF = ",.!?;:()[]~\"\"''"
 
 OTHER_WIDTH: dict[str, tuple[str, ...]] = {
     **{full: (half,) for full, half in zip(_FULL, _HALF, strict=True)},

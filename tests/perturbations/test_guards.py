@@ -154,7 +154,7 @@ def test_marks_do_not_part_a_negation_from_what_it_negates(seed):
 
 def test_signs_hide_nothing_that_is_negated():
     """No sign or mask stands in a word that negates, or in the one after it; elsewhere they do."""
-    words = {"今后是不会再入住了，没有服务员": {"今后", "入住"}, "别喜欢，电影特别好看": {"电影", "特别好看"}}
+    words = {"今后是不会再入住了，没有服务员": {"今后", "入住"}, "别喜欢，电影特别好看": {"电影特别", "好看"}}
     for text, marked in words.items():
         assert {text[site.start : site.end] for site in loaded("signs").find(text)} == marked
 
@@ -185,7 +185,7 @@ def test_who_is_trusted():
     trusted = {name: set(perturbation.trusted) for name, perturbation in PERTURBATIONS.items() if perturbation.trusted}
     both, numbers, negated = {"negations", "numbers"}, {"numbers"}, {"negations"}
     assert trusted == {
-        **dict.fromkeys(("traditional", "traditional_tw"), both),
+        **dict.fromkeys(("traditional", "traditional_tw", "simplified"), both),
         **dict.fromkeys(("space", "invisible", "digits", "mixture"), numbers),
         **dict.fromkeys(("synonym", "synonym_all", "pinyin"), negated),
         "width": {"latin"},

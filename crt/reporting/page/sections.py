@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from crt.reporting.drawing import inline
-from crt.reporting.figures import FIGURES, at_largest_prob, dose_panels, swatches
+from crt.reporting.figures import FIGURES, MOST_WITH_BARS, by_perturbation, dose_panels, swatches
 from crt.reporting.page.markup import (
     DASH,
     MINUS,
@@ -154,14 +154,15 @@ def curves(summary: pd.DataFrame, intervals: pd.DataFrame) -> Html:
         blocks: dict[str, list[Html]] = {}
         if summary[f"{metric}_mean"].isna().all():
             continue
-        for number, (dataset, model, figure) in enumerate(dose_panels(summary, metric, intervals)):
-            label = escaped(f"{titled(metric)} over prob, {model} on {dataset}")
+        for number, (dataset, perturbation, figure) in enumerate(dose_panels(summary, metric, intervals)):
+            label = escaped(f"{titled(metric)} over prob, {perturbation} on {dataset}")
             drawing = Html(inline(figure, f"{metric}-{number}", label))
-            blocks.setdefault(dataset, []).append(tag("figure", tag("figcaption", model), drawing))
+            blocks.setdefault(dataset, []).append(tag("figure", tag("figcaption", perturbation), drawing))
         drawn = [joined([tag("h3", d), tag("div", *panels, class_="panels")]) for d, panels in blocks.items()]
         parts.append(joined(drawn) if metric == next(iter(FIGURES)) else folded(f"Curves: {titled(metric)}", *drawn))
-    given = "bands: 95 % bootstrap interval over texts" if len(intervals) else "bars: standard deviation over seeds"
-    return joined([tag("p", f"How the numbers move as more of a text is edited; {given}.", class_="lead"), *parts])
+    given = "; bars: 95 % bootstrap interval over texts" if len(intervals) else "; bars: standard deviation over seeds"
+    told = given if summary["model"].nunique() <= MOST_WITH_BARS else ""
+    return joined([tag("p", f"How the numbers move as more of a text is edited{told}.", class_="lead"), *parts])
 
 
 def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
@@ -172,7 +173,7 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
         rows = tests[tests["significant"].astype(bool)]
         sure = set(zip(rows["dataset"], rows["model"], rows["perturbation"], rows["prob"], strict=True))
     blocks = {
-        str(d): (rows["prob"].max(), at_largest_prob(rows, "acc_drop_mean", names))
+        str(d): (rows["prob"].max(), by_perturbation(rows, "acc_drop_mean", names))
         for d, rows in summary.groupby("dataset", sort=False)
     }
     top = max([0.001, *(float(value) for _, block in blocks.values() for value in block.max().dropna())])

@@ -76,6 +76,8 @@ def test_downsampling():
     assert len(kept) == 50
     assert {100 + k for k in range(30)} <= set(kept)
     assert len(downsampled(rows[90:], labelling=False, seed=1)) == 40
+    turned = rows[::-1]
+    assert {turned[row] for row in downsampled(turned, labelling=True, seed=1)} == {rows[row] for row in kept}
 
 
 def test_unchanged_texts_are_no_attacks():

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from crt.errors import lookup
@@ -16,6 +15,7 @@ from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_ali
 from crt.perturbations.insertion import INVISIBLE, SPACE, blanks, punctuation
 from crt.perturbations.letters import digits, letters
 from crt.perturbations.mixture import mixture
+from crt.perturbations.own_words import NO_WORDS, OwnWords
 from crt.perturbations.pinyin import pinyin
 from crt.perturbations.signs import signs
 from crt.perturbations.slips import delete, repeat, slips, swap
@@ -23,7 +23,7 @@ from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
 from crt.perturbations.traditional import simplify, taiwan, traditional
 from crt.perturbations.width import width
-from crt.resources import Table, load_table, load_words
+from crt.resources import OwnTable, Table, load_words, own_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,8 @@ class Loaded:
     """The site finder, guarded."""
     table: Table | None
     """The table behind it."""
+    words: OwnWords = NO_WORDS
+    """The user's own words, to which its sites are bound."""
 
 
 _READINGS = ("readings.json",)
@@ -203,8 +205,13 @@ REFERENCE_PERTURBATIONS = ("homophone", "shape", "traditional", "space", "punctu
 """The perturbations of the reference protocol: the default grid."""
 
 
-def load(name: str, table: Path | None = None) -> Loaded:
-    """Return the perturbation of that name, with the user's own `table`, or list of words, if one is given.
+def load(name: str, table: OwnTable | None = None, words: OwnWords = NO_WORDS) -> Loaded:
+    """Return the perturbation of that name.
+
+    Args:
+        name: key of PERTURBATIONS.
+        table: the user's own, or a list of words where it takes one.
+        words: the user's own, which are spared or are all that is changed.
 
     Raises:
         UnknownName: there is none.
@@ -214,14 +221,14 @@ def load(name: str, table: Path | None = None) -> Loaded:
     alike = "negations" not in perturbation.trusted
     loaded: Table | None = None
     if perturbation.table:
-        loaded = load_table(perturbation.table, table)
+        loaded = own_table(perturbation.table, table)
         find = perturbation.finder(entries_meaning_alike(loaded) if alike else loaded)
     else:
-        loaded = load_words(name, table) if table else None
+        loaded = load_words(name, table.path) if table else None
         find = perturbation.finder(loaded) if table else perturbation.finder()
         find = meaning_alike(find) if alike else find
     numbers, latin = ("numbers" not in perturbation.trusted, "latin" not in perturbation.trusted)
-    find = guarded(find, numbers=numbers, latin=latin)
+    find = guarded(words.restrict(find), numbers=numbers, latin=latin)
     if perturbation.reads != "text":
         find = in_script(find, looks=perturbation.reads == "looks")
-    return Loaded(perturbation, find, loaded)
+    return Loaded(perturbation, words.spare(find), loaded, words)

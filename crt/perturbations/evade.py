@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from crt.perturbations.engine import SiteFinder
+from crt.perturbations.own_words import apart, occurrences
 from crt.perturbations.script import holds_simplified, in_simplified, is_traditional
 from crt.perturbations.text import words
 from crt.records import Site
@@ -17,8 +18,7 @@ def evade(triggers: Table | None, ways: Sequence[SiteFinder]) -> SiteFinder:
         triggers: the words, wherever they stand, each in either script; without them every word of two characters or more.
         ways: finders, the most usual first; each disguises a word by the first option of all of its sites.
     """
-    listed = {in_simplified(word) for word in triggers.entries} if triggers else ()
-    longest = sorted(listed, key=lambda word: (-len(word), word))
+    triggered = occurrences(triggers.entries) if triggers else None
 
     @lru_cache(maxsize=1 << 16)
     def disguises(word: str) -> tuple[str, ...]:
@@ -30,18 +30,9 @@ def evade(triggers: Table | None, ways: Sequence[SiteFinder]) -> SiteFinder:
         other = in_simplified(word)
         return tuple(option for option in disguises(word) if option == other or not holds_simplified(option))
 
-    def triggered(text: str) -> list[tuple[int, int]]:
-        spans, at = [], 0
-        while at < len(text):
-            word = next((word for word in longest if text.startswith(word, at)), "")
-            if word:
-                spans.append((at, at + len(word)))
-            at += len(word) or 1
-        return spans
-
     def find(text: str) -> tuple[Site, ...]:
         plain = in_simplified(text)
-        spans = triggered(plain) if triggers else [(start, end) for start, end in words(plain) if end - start > 1]
+        spans = apart(triggered(text)) if triggered else [span for span in words(plain) if span[1] - span[0] > 1]
         written = disguises_there if is_traditional(text) else disguises
         return tuple(Site(start, end, options) for start, end in spans if (options := written(text[start:end])))
 

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -88,11 +89,15 @@ RUN_OF_NUMERALS = re.compile("[零〇一二三四五六七八九十百千万亿�
 
 def outside(pattern: re.Pattern[str], find: SiteFinder) -> SiteFinder:
     """Leave out the sites of a finder that touch a match of the pattern; those at its borders stay."""
+    return clear_of(lambda text: (match.span() for match in pattern.finditer(text)), find)
+
+
+def clear_of(found: Callable[[str], Iterable[tuple[int, int]]], find: SiteFinder) -> SiteFinder:
+    """Leave out the sites of a finder that touch one of the places that are found; those at its borders stay."""
 
     def outer(text: str) -> tuple[Site, ...]:
         sites = list(find(text))
-        for match in pattern.finditer(text):
-            first, last = match.span()
+        for first, last in found(text):
             low, high = bisect_left(sites, (first,)), bisect_left(sites, (last,))
             if low and sites[low - 1].end > first:
                 low -= 1

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from crt.perturbations import PERTURBATIONS
 from crt.reporting.drawing import COLOURS, GRID, HEAT, ZERO, canvas, check_fonts, style
 from crt.scoring.metrics import METRICS
+from crt.scoring.summary import NO_EFFECT, no_effect
 
 MARKERS = "osD^vPX"
 
@@ -147,6 +148,7 @@ def forest(summary: pd.DataFrame, intervals: pd.DataFrame, metric: str = "acc_dr
         axes.axvline(0, color=ZERO, linewidth=0.8)
         for number, model in enumerate(models):
             points = _of(rows, model=model).set_index("perturbation").reindex(names)
+            points = points.mask(no_effect(points["changed_rate_mean"]))
             ends = _of(intervals, dataset=dataset, model=model, metric=metric, prob=rows["prob"].max())
             ends = ends.set_index("perturbation").reindex(names)
             means = 100 * points[f"{metric}_mean"].astype(float)
@@ -217,6 +219,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, metric: str, models: Sequence[str], in
     axes.axhline(0, color=ZERO, linewidth=0.8)
     for number, model in enumerate(models):
         line = _of(rows, model=model).sort_values("prob")
+        line = line[~no_effect(line["changed_rate_mean"])]
         places = 100 * line["prob"].to_numpy(dtype=float) + _DODGE * (number - (len(models) - 1) / 2)
         means = 100 * line[f"{metric}_mean"].to_numpy(dtype=float)
         clean = [CLEAN_POINT[metric]] if metric in CLEAN_POINT and len(line) else []
@@ -270,20 +273,22 @@ def heat_map(summary: pd.DataFrame, metric: str = "acc_drop") -> Figure:
         metric: key of METRICS, a fraction 0..1.
     """
     names = _perturbations(summary)
-    blocks = [
-        (str(d), by_perturbation(rows, f"{metric}_mean", names)) for d, rows in summary.groupby("dataset", sort=False)
-    ]
-    longest = max(len(line) for _, block in blocks for m in block.index for line in _wrapped(m, 22).split("\n"))
+    blocks = []
+    for d, rows in summary.groupby("dataset", sort=False):
+        idle = no_effect(by_perturbation(rows, "changed_rate_mean", names))
+        blocks.append((str(d), by_perturbation(rows, f"{metric}_mean", names).mask(idle), idle.to_numpy()))
+    longest = max(len(line) for _, block, _ in blocks for m in block.index for line in _wrapped(m, 22).split("\n"))
     width = 0.36 * len(names) + 0.07 * longest + 0.3
-    heights = [len(block) for _, block in blocks]
+    heights = [len(block) for _, block, _ in blocks]
     figure = canvas(max(COLUMN, width), 0.3 * sum(heights) + 0.32 * len(blocks) + 0.8)
-    top = max(float(np.nanmax([block.max(axis=None), 0.001])) for _, block in blocks)
+    top = max(float(np.nanmax([block.max(axis=None), 0.001])) for _, block, _ in blocks)
     panels = figure.subplots(len(blocks), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
-    for axes, (dataset, block) in zip(panels, blocks, strict=True):
+    for axes, (dataset, block, idle) in zip(panels, blocks, strict=True):
         values = block.to_numpy(dtype=float)
         axes.imshow(values, cmap=_SHADES.with_extremes(bad="0.93"), vmin=0, vmax=top, aspect="auto")
         for (row, column), value in np.ndenumerate(values):
-            text = "–" if np.isnan(value) else f"{100 * value:z.1f}".replace("-", "−")
+            nothing = NO_EFFECT.replace(" ", "\n") if idle[row, column] else "–"
+            text = nothing if np.isnan(value) else f"{100 * value:z.1f}".replace("-", "−")
             axes.text(column, row, text, ha="center", va="center", fontsize=7)
         axes.set_title(dataset, loc="left", fontsize=8, parse_math=False)
         axes.set_yticks(range(len(block)), [_wrapped(m, 22) for m in block.index], fontsize=7, parse_math=False)

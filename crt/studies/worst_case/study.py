@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from crt.grid import Degrees, format_prob
 from crt.models import PredictOptions
@@ -20,7 +21,7 @@ from crt.records import Degree, MeasurementRecord
 from crt.reporting.markdown import table as markdown
 from crt.reporting.spreadsheet import write_csv
 from crt.resources import rows_digest
-from crt.scoring.summary import in_order
+from crt.scoring.summary import NO_EFFECT, UNTOUCHED, in_order, no_effect
 from crt.studies import cells
 from crt.studies.answers import Answers
 from crt.studies.cells import Group, Tracker, each, params_of
@@ -156,6 +157,8 @@ def _scored(
 
 
 def _told(metrics: Mapping[str, float]) -> str:
+    if no_effect(metrics.get("realised_degree")):
+        return f"accuracy {metrics['clean_acc']:.4f}, {UNTOUCHED}"
     average, worst = metrics["average_case"], metrics["worst_case"]
     return f"accuracy {metrics['clean_acc']:.4f} -> average case {average:.4f}, worst case {worst:.4f}"
 
@@ -172,8 +175,10 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
     stored = in_order(tracker.cells(keys, Degree.kind))
     stored = stored.assign(worst_case_surviving=_survival(stored))
     scores = scores_table(stored)
-    shown, table = _shown(scores), stored.reindex(columns=list(COLUMNS))
-    note = f"{shown}\n{_shown(table.drop(columns=['model', 'dataset']))}"
+    table = stored.reindex(columns=list(COLUMNS))
+    idle = no_effect(table["realised_degree"])
+    shown = _shown(scores, idle.groupby(table["perturbation"], sort=False).all().to_numpy(), *scores.columns[1:])
+    note = f"{shown}\n{_shown(table.drop(columns=['model', 'dataset']), idle.to_numpy(), *CASES.values())}"
     first = stored.iloc[0]
     with staged(tracker, folder, FILES) as staging:
         write_csv(table, staging / "worst_case.csv")
@@ -233,12 +238,20 @@ def _params(stored: pd.DataFrame) -> dict[str, str]:
     return params
 
 
-def _shown(table: pd.DataFrame) -> str:
-    """Return a table in Markdown: fractions with four digits, other numbers as they are."""
+def _shown(table: pd.DataFrame, idle: NDArray[np.bool_], *cases: str) -> str:
+    """Return a table in Markdown: fractions with four digits, other numbers as they are.
+
+    Args:
+        table: a column perturbation, and numbers.
+        idle: bool[n], the rows in which no text was changed.
+        cases: the columns that have no number there.
+    """
     whole = {"degree", "samples", "num_examples"}
     texts = {
         name: column.map("{:g}".format if name in whole else "{:.4f}".format)
         for name, column in table.drop(columns="perturbation").items()
     }
+    texts |= {name: texts[name].mask(idle, NO_EFFECT) for name in cases}
     rows = pd.DataFrame({"perturbation": table["perturbation"], **texts})
-    return markdown([str(name).replace("_", " ") for name in rows], rows.to_numpy().tolist())
+    foot = f"\n{UNTOUCHED}.\n" if idle.any() else ""
+    return f"{markdown([str(name).replace('_', ' ') for name in rows], rows.to_numpy().tolist())}{foot}"

@@ -13,9 +13,12 @@ from crt.perturbations.evade import evade
 from crt.perturbations.garden_path import garden_path
 from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_alike
 from crt.perturbations.insertion import INVISIBLE, SPACE, blanks, punctuation
+from crt.perturbations.letters import digits, letters
+from crt.perturbations.mixture import mixture
 from crt.perturbations.own_words import NO_WORDS, OwnWords
 from crt.perturbations.pinyin import pinyin
 from crt.perturbations.polarity import entries_keeping_polarity
+from crt.perturbations.signs import signs
 from crt.perturbations.slips import delete, repeat, slips, swap
 from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
@@ -43,7 +46,8 @@ class Perturbation:
     libraries: tuple[str, ...] = ()
     """Distributions whose version its sites depend on."""
     trusted: frozenset[str] = frozenset()
-    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬), "polarity"."""
+    """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬),
+    "polarity", "latin" (B -> Ｂ)."""
     reads: Literal["words", "looks", "text"] = "words"
     """What its sites come from: words, which are the same in either script; the looks of characters; the text as it stands."""
 
@@ -72,6 +76,16 @@ _WORDS = ("OpenCC", "jieba")
 def _evade(triggers: Table | None = None) -> SiteFinder:
     return evade(triggers, [load(name).find for name in WAYS_TO_EVADE])
 
+
+def _mixture() -> SiteFinder:
+    return mixture([load(name).find for name in MIXED])
+
+
+MIXED = ("homophone", "letters", "signs", "pinyin", "digits", "split", "emoji_sound")
+"""What `mixture` composes, by how many public comments hold it: 1.6-3.6 % homophones, 0.7-1.4 % initials, 0.6-1.1 % single
+letters, 0.5 % signs, 0.3-0.6 % masks, at most 0.3 % digits and split characters."""
+
+_TABLES_TO_MIX = tuple(f"perturbations/{name}.json" for name in MIXED if name not in ("signs", "pinyin"))
 
 WAYS_TO_EVADE = (
     "homophone",
@@ -132,7 +146,23 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             "synonym", libraries=_WORDS, trusted=frozenset(("polarity",)),
         ),
         Perturbation(
-            "pinyin", "words written as pinyin or initials: 安全 -> anquan", pinyin, resources=_READINGS,
+            "pinyin", "words, or a character of them, written as pinyin: 安全 -> anquan, 讨厌 -> 讨yan", pinyin,
+            resources=_READINGS, libraries=_WORDS, trusted=frozenset(("negations",)),
+        ),
+        Perturbation(
+            "letters", "a Latin letter for a character, or for each of a phrase: 傻逼 -> 傻b, 垃圾 -> lj", letters, "letters",
+            resources=_READINGS, libraries=_WORDS, trusted=frozenset(("polarity",)),
+        ),
+        Perturbation(
+            "digits", "digits that sound alike, with letters too: 三八 -> 38, 去死 -> q4", digits, "digits",
+            resources=_READINGS, libraries=_WORDS, trusted=frozenset(("numbers", "polarity")),
+        ),
+        Perturbation(
+            "fuzzy", "sounds that many speakers do not tell apart, n/l, h/f, z/zh, in/ing: 牛奶 -> 流奶", substitution, "fuzzy",
+            resources=(*_POLARITY, *_READINGS), libraries=_WORDS,
+        ),
+        Perturbation(
+            "signs", "a sign inside a word, or a mask on a character: 垃圾 -> 垃*圾, 垃X", signs, resources=_READINGS,
             libraries=_WORDS,
         ),
         Perturbation(
@@ -143,13 +173,20 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             "invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE),
             trusted=frozenset(("numbers",)), reads="text",
         ),
-        Perturbation("width", "punctuation of the other width: ， -> ,", lambda: width, reads="text"),
+        Perturbation(
+            "width", "punctuation of the other width, letters of another style: ， -> , B -> Ｂ", lambda: width,
+            trusted=frozenset(("latin",)), reads="text",
+        ),
         Perturbation(
             "martian", "characters dressed up (火星文): 我 -> 莪", substitution, "martian", resources=_POLARITY,
             libraries=_WORDS, reads="looks",
         ),
         Perturbation(
             "emoji", "emoji for words: 牛 -> 🐮", partial(substitution, within=False), "emoji", libraries=_WORDS,
+            trusted=frozenset(("polarity",)),
+        ),
+        Perturbation(
+            "emoji_sound", "emoji that sound alike: 妈的 -> 🐴的", substitution, "emoji_sound", libraries=_WORDS,
             trusted=frozenset(("polarity",)),
         ),
         Perturbation(
@@ -163,6 +200,10 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         Perturbation(
             "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
             takes_words=True, resources=(*_POLARITY, *_READINGS, *_TABLES_TO_EVADE), libraries=_WORDS, reads="text",
+        ),
+        Perturbation(
+            "mixture", "each place in one of several ways, as posts mix them: 傻子都去死 -> 傻z都去4", _mixture,
+            resources=(*_POLARITY, *_READINGS, *_TABLES_TO_MIX), libraries=_WORDS, trusted=frozenset(("numbers",)), reads="text",
         ),
         Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=_WORDS),
         Perturbation("repeat", "characters typed twice: 电影 -> 电电影", partial(slips, repeat), libraries=_WORDS),
@@ -222,7 +263,8 @@ def load(name: str, table: OwnTable | None = None, words: OwnWords = NO_WORDS) -
         loaded = load_words(name, table.path) if table else None
         find = perturbation.finder(loaded) if table else perturbation.finder()
         find = meaning_alike(find) if alike else find
-    find = guarded(words.restrict(find), numbers="numbers" not in perturbation.trusted)
+    numbers, latin = ("numbers" not in perturbation.trusted, "latin" not in perturbation.trusted)
+    find = guarded(words.restrict(find), numbers=numbers, latin=latin)
     if perturbation.reads != "text":
         find = in_script(find, looks=perturbation.reads == "looks")
     return Loaded(perturbation, words.spare(find), loaded, words)

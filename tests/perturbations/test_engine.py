@@ -320,7 +320,7 @@ def test_seed_name_and_input_draw_independently(change):
 def test_nothing_to_perturb(name):
     """No examples, empty texts and texts without a site come back as they are."""
     assert run(name, [], prob=1.0, seed=1) == []
-    rows = [example(""), example("", "", row=1), example("OK 2018 👍🏽\0\ud800", row=2)]
+    rows = [example(""), example("", "", row=1), example("@OK #2018# 👍🏽\0\ud800", row=2)]
     assert run(name, rows, prob=1.0, seed=1) == [Perturbed(row.input, (), 0) for row in rows]
 
 
@@ -437,7 +437,7 @@ def test_samples_draw_independently():
 def test_nothing_to_perturb_to_a_degree(name):
     """No examples, empty texts and texts without a site come back as they are, also among others."""
     assert run_to(0.5, name, [], seed=1) == []
-    rows = [example(""), example("", "", row=1), example("OK 2018 👍🏽\0\ud800", row=2)]
+    rows = [example(""), example("", "", row=1), example("@OK #2018# 👍🏽\0\ud800", row=2)]
     expected = [Perturbed(row.input, (), 0) for row in rows]
     assert run_to(0.5, name, rows, seed=1) == expected
     assert run_to(0.5, name, [*rows, example("我很喜欢这个电影", row=3)], seed=1)[:3] == expected

@@ -94,7 +94,7 @@ def test_evade_matches_both_scripts(tmp_path):
     """A list in either script finds its words in either script, and disguises them in that of the text."""
     path = tmp_path / "words.txt"
     path.write_text("電影\n网络\n", encoding="utf-8")
-    find = load("evade", path).find
+    find = load("evade", OwnTable(path)).find
     assert [(site.start, site.end) for site in find("看电影，上網絡，看電影，上网络")] == [
         (1, 3),
         (5, 7),

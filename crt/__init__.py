@@ -2,9 +2,11 @@
 
 __version__ = "0.1.0"
 
-SCORING_VERSION = 3
+SCORING_VERSION = 4
 """Raised whenever a published number changes its meaning, or a new one is stored; part of every cell's fingerprint.
 
+4: edits that keep the label: numbers, negations and persons stay, no option is offensive or of the other polarity, and a draw
+belongs to the text rather than to its row.
 3: three metrics beside those of 2, whose values are as they were; so a cell of 2 lacks them and is measured again.
 `clean_unk_rate` came later and did not raise it: it says whether a model can read its input at all, and a cell without it is
 whole.

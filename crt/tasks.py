@@ -68,10 +68,10 @@ class Split:
         return Split(self.task, self.name, tuple(e for e in self.examples if keep(e)), self.unlabelled)
 
     def limited(self, count: int | None) -> "Split":
-        """Return a stable subset of at most `count` examples; a smaller count gives a subset of a larger one."""
+        """Return a subset of at most `count` examples, drawn by their inputs; a smaller count gives a subset of a larger one."""
         if count is None or count >= len(self.examples):
             return self
-        rows = randomness.smallest([example.id for example in self.examples], count, key="subset")
+        rows = randomness.smallest([example.key for example in self.examples], count, key="subset")
         return Split(self.task, self.name, tuple(self.examples[row] for row in rows), self.unlabelled)
 
 

@@ -145,12 +145,12 @@ def test_adding_shows_what_works(tmp_path):
     table, entry, golden, finder = map(textwrap.dedent, blocks)
     (tmp_path / "NAME.json").write_text(table, encoding="utf-8")
     loaded = load_table("NAME", tmp_path / "NAME.json")
-    assert loaded.entries == {"安全": ("按全",), "未": ("末",)}
+    assert loaded.entries == {"安全": ("按全",), "晴": ("睛",)}
     perturbation = eval(entry.strip(), {"Perturbation": Perturbation, "substitution": substitution})
     assert (perturbation.name, perturbation.table) == ("NAME", loaded.name)
     find = perturbation.finder(loaded)
     assert [mark(unmarked(text), find(unmarked(text))) for text in json.loads(golden)["places"]["NAME"]] == [
-        "", "5G", "[安全]第一", "[未]来",
+        "", "5G", "[安全]第一", "[晴]天",
     ]  # fmt: skip
     [[before, after]] = json.loads(golden)["may become"]["NAME"]
     assert perturb(Example("a/b/0", (before,), 0), find, name="NAME", prob=1.0, seed=1).input == (after,)

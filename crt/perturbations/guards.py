@@ -1,16 +1,33 @@
-"""What no perturbation touches: names, numbers, links, emoji, and the words that turn a sentence into its opposite."""
+"""What no perturbation touches: names, numbers, links, emoji, who is meant, and what turns a sentence into its opposite."""
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.text import HAN
+from crt.perturbations.text import HAN, words
 from crt.records import Site
 from crt.resources import Table
 
-NEGATIONS = "不没无未非别莫勿"
+NEGATORS = "不没沒无無未非别別莫勿甭否禁拒反免毋休唔冇"
 """Characters that negate; one of them less, or more, and the gold label may be wrong."""
+
+HARMLESS = (
+    "非常|非洲|南非|北非|西非|东非|除非|(?<![从尚还并])未来(?!得)|"
+    "特别|区别|级别|分别|性别|别墅|告别|个别|差别|类别|别人|别的|辨别|识别|鉴别|离别|道别|送别|派别|别克|别致|别针|"
+    "淹没|沉没|埋没|吞没|出没|无锡|莫斯科|莫言|莫扎特|约莫|紫禁城|"
+    "反正|反应|反映|反馈|反复|反思|反弹|反而|反倒|反射|反省|反响|反光|相反|"
+    "免费|休息|休闲|休假|休克|休养|休憩|退休|离休|午休|双休|公休"
+)
+"""Words in which such a character does not negate, as a regular expression."""
+
+NEGATOR = re.compile(f"(?:{HARMLESS})|(?P<negator>[{NEGATORS}]|难以|難以)")
+"""A word that negates is the group; what is harmless is passed over."""
+
+PRONOUNS = re.compile("[他她它牠祂]")
+"""Who is meant: 她 in place of 他 is another person."""
 
 _EMOJI = (
     "\u00a9\u00ae\u200d\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf\u2934\u2935"
@@ -20,31 +37,65 @@ _EMOJI = (
 
 _LETTER = rf"(?:(?![{HAN}])[^\W_])"
 
-FOREIGN = re.compile(
-    "|".join(
-        (
-            r"(?:https?://|www\.)[!-~]+",  # links
-            r"#[^#\s]{1,60}#|#\w{1,30}",  # tags: #电影# and #电影
-            r"@[\w\-]{1,30}",  # names: @张三, and the second half of an e-mail address
-            rf"\[[{HAN}]{{1,4}}\]",  # emoticons that are spelt out: [微笑]
-            rf"{_LETTER}+(?:[.,:/%+&'_\-]{_LETTER}+)*[%+]*",  # words of other scripts, and numbers: C++, 12.5%
-            f"[{_EMOJI}]+",
-        )
+_DESCRIBED = f"[{HAN}\u2e80-\u2fdf]"
+for _ in range(3):  # how deep one description stands in another
+    _DESCRIBED = (
+        rf"(?:[{HAN}\u2e80-\u2fdf]|[\u2ffe\u2fff]{_DESCRIBED}|[\u2ff2\u2ff3]{_DESCRIBED}{{3}}"
+        rf"|[\u2ff0\u2ff1\u2ff4-\u2ffd\u31ef]{_DESCRIBED}{{2}})"
+    )
+
+FOREIGN = "|".join(
+    (
+        rf"(?:https?://|www\.)[!-~{HAN}]+",  # links, of which the path may be Chinese
+        r"#[^#\s]{1,60}#|#\w{1,30}",  # tags: #电影# and #电影
+        r"@[\w\-]{1,30}",  # names: @张三, and the second half of an e-mail address
+        rf"\[[{HAN}]{{1,4}}\]",  # emoticons that are spelt out: [微笑]
+        rf"{_LETTER}+(?:[.,:/%+&'_\-]{_LETTER}+)*[%+]*",  # words of other scripts, and numbers: C++, 12.5%
+        f"[{_EMOJI}]+",
+        f"(?=[\u2ff0-\u2fff\u31ef]){_DESCRIBED}",  # ideographic descriptions: ⿰氵去
+        f"[{HAN}][\ufe00-\ufe0f\U000e0100-\U000e01ef]+",  # characters with a variation selector
     )
 )
 """What is never touched."""
 
-NUMBER = re.compile("[零〇一二三四五六七八九十百千万亿两]{2,}")
-"""Numbers in Han characters: another script may write them, nothing else."""
+NUMERALS = "〇零一二三四五六七八九十百千万亿两俩仨几半壹贰叁肆伍陆柒捌玖拾佰仟萬億兩倆幾貳參陸"
+
+_COUNTED = (
+    "个個只隻条條张張本把座间間家口位名件次遍趟回天年月日号號秒周岁歲元块塊毛角斤克吨噸米里层層楼樓级級星届屆期集部首"
+    "支枝棵颗顆粒滴朵片辆輛架艘列台臺套双雙副群组組排串束堆份杯瓶碗盘盤盒包袋箱桶罐壶壺锅鍋餐顿頓场場局轮輪圈句字页頁"
+    "章节節段篇则則题題项項种種类類款代辈輩倍折"
+)
+"""Measure words after which 一 is a number too."""
+
+_MEASURES = f"[{_COUNTED}等分时時点點成步脚声聲行道面样樣頭头些下起边邊人者点钟钱]"
+
+NUMBER = "|".join(
+    (
+        f"第?[{NUMERALS}]{{2,}}[多来余餘]?(?:分之[{NUMERALS}]+)?{_MEASURES}?",
+        f"第[{NUMERALS}]{_MEASURES}?",
+        f"[{NUMERALS}]分之[{NUMERALS}]+",
+        f"[{NUMERALS.replace('一', '')}][多来余餘]?{_MEASURES}?",
+        f"一[{_COUNTED}]",
+        f"(?<=[0-9０-９]){_MEASURES}",
+    )
+)
+"""Numbers in Han characters, with what they count: 第二天, 一家三口, 百分之五; 一 alone counts before a measure word only."""
+
+RUN_OF_NUMERALS = re.compile("[零〇一二三四五六七八九十百千万亿两]{2,}")
+"""What a blank may not part either: 二十."""
 
 
 def outside(pattern: re.Pattern[str], find: SiteFinder) -> SiteFinder:
     """Leave out the sites of a finder that touch a match of the pattern; those at its borders stay."""
+    return clear_of(lambda text: (match.span() for match in pattern.finditer(text)), find)
+
+
+def clear_of(found: Callable[[str], Iterable[tuple[int, int]]], find: SiteFinder) -> SiteFinder:
+    """Leave out the sites of a finder that touch one of the places that are found; those at its borders stay."""
 
     def outer(text: str) -> tuple[Site, ...]:
         sites = list(find(text))
-        for match in pattern.finditer(text):
-            first, last = match.span()
+        for first, last in found(text):
             low, high = bisect_left(sites, (first,)), bisect_left(sites, (last,))
             if low and sites[low - 1].end > first:
                 low -= 1
@@ -56,20 +107,30 @@ def outside(pattern: re.Pattern[str], find: SiteFinder) -> SiteFinder:
     return outer
 
 
-def guarded(find: SiteFinder, *, trusted: bool) -> SiteFinder:
+def guarded(find: SiteFinder, *, numbers: bool) -> SiteFinder:
     """Leave out the sites of a finder that no perturbation may have.
 
     Args:
         find: the finder of a perturbation.
-        trusted: it may write negations and numbers otherwise.
+        numbers: numbers in Han characters are among them.
     """
-    if trusted:
-        return outside(FOREIGN, find)
-    return outside(re.compile(f"{FOREIGN.pattern}|{NUMBER.pattern}"), find)
+    return outside(re.compile(f"{FOREIGN}|{NUMBER}" if numbers else FOREIGN), find)
 
 
-def negating_alike(find: SiteFinder) -> SiteFinder:
-    """Leave out the options of a finder that negate more or less often than what they replace."""
+def after_no_negator(find: SiteFinder) -> SiteFinder:
+    """Leave out the insertions of a finder inside a word that negates, and right after it: 今后是不，会再入住."""
+
+    def clear(text: str) -> tuple[Site, ...]:
+        if not negations(text):
+            return find(text)
+        near = {at for start, end in words(text) if negations(text[start:end]) for at in range(start + 1, end + 1)}
+        return tuple(site for site in find(text) if site.start not in near)
+
+    return clear
+
+
+def meaning_alike(find: SiteFinder) -> SiteFinder:
+    """Leave out the options of a finder that negate otherwise than what they replace, or mean somebody or a number else."""
 
     def alike(text: str) -> tuple[Site, ...]:
         sites = (site._replace(options=_alike(text[site.start : site.end], site.options)) for site in find(text))
@@ -78,16 +139,28 @@ def negating_alike(find: SiteFinder) -> SiteFinder:
     return alike
 
 
-def entries_negating_alike(table: Table) -> Table:
+def entries_meaning_alike(table: Table) -> Table:
     """Leave out the same options of a table: it is looked through once, where a finder is at each site."""
     entries = {key: _alike(key, options) for key, options in table.entries.items()}
     return replace(table, entries={key: options for key, options in entries.items() if options})
 
 
+def negations(text: str) -> list[str]:
+    """Return what negates in a text, in its order."""
+    return [found for match in NEGATOR.finditer(text) if (found := match["negator"])]
+
+
+_RISKY = frozenset(f"{NEGATORS}难難他她它牠祂{NUMERALS}")
+
+
 def _alike(old: str, options: tuple[str, ...]) -> tuple[str, ...]:
-    negations = _negations(old)
-    return tuple(option for option in options if _negations(option) == negations)
+    if _RISKY.isdisjoint(old) and all(map(_RISKY.isdisjoint, options)):
+        return options
+    return tuple(option for option in options if _means_the_same(old, option))
 
 
-def _negations(text: str) -> list[str]:
-    return [char for char in text if char in NEGATIONS]
+@lru_cache(maxsize=1 << 16)
+def _means_the_same(old: str, new: str) -> bool:
+    """Return whether a replacement keeps the negations, and brings in neither a person nor a numeral."""
+    brought = {char for char in new if char in NUMERALS or PRONOUNS.match(char)} - set(old)
+    return negations(old) == negations(new) and not brought

@@ -1,50 +1,70 @@
 """Slips of the hand inside a word: `swap`, `repeat` and `delete`.
 
-Only Han characters in words of at least two are sites, and none that negates.
+Only Han characters in words of at least two are sites, and none that negates. A slip makes no other word.
 """
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.guards import NEGATIONS
-from crt.perturbations.text import HAN, words
+from crt.perturbations.guards import NEGATOR, negations
+from crt.perturbations.text import HAN, dictionary, words
 from crt.records import Site
 
-_RUN = re.compile(f"(?:(?![{NEGATIONS}])[{HAN}])+")
+_RUN = re.compile(f"[{HAN}]+")
 
-Slip = Callable[[str, int], Iterator[Site]]
-
-
-def swap(run: str, start: int) -> Iterator[Site]:
-    """Exchange two neighbours: 电影 -> 影电."""
-    for at in range(0, len(run) - 1, 2):
-        if run[at] != run[at + 1]:
-            yield Site(start + at, start + at + 2, (run[at + 1] + run[at],))
+Slip = Callable[[str], Iterator[Site]]
 
 
-def repeat(run: str, start: int) -> Iterator[Site]:
+def swap(word: str) -> Iterator[Site]:
+    """Exchange two neighbours: 电影 -> 影电, but not 牛奶 -> 奶牛."""
+    for start, run in _runs(word):
+        for at in range(0, len(run) - 1, 2):
+            swapped = run[at + 1] + run[at]
+            if run[at] != run[at + 1] and swapped not in dictionary():
+                yield Site(start + at, start + at + 2, (swapped,))
+
+
+def repeat(word: str) -> Iterator[Site]:
     """Type a character twice: 电影 -> 电电影."""
-    for at, char in enumerate(run, start):
-        yield Site(at, at + 1, (char * 2,))
+    for start, run in _runs(word):
+        for at, char in enumerate(run, start):
+            yield Site(at, at + 1, (char * 2,))
 
 
-def delete(run: str, start: int) -> Iterator[Site]:
-    """Leave a character out: 电影 -> 影."""
-    for at in range(start, start + len(run)):
-        yield Site(at, at + 1, ("",))
+def delete(word: str) -> Iterator[Site]:
+    """Leave one character of a word out: 电影 -> 电, but not 我们 -> 我."""
+    if _RUN.fullmatch(word) and not negations(word) and not word.endswith("们"):
+        left = dict.fromkeys(word[:at] + word[at + 1 :] for at in reversed(range(len(word))))
+        if options := tuple(rest for rest in left if len(rest) == 1 or rest not in dictionary()):
+            yield Site(0, len(word), options)
 
 
-def slips(slip: Slip) -> SiteFinder:
-    """Find the places of a slip in the words of a text."""
+def slips(slip: Slip, *, after_negators: bool = True) -> SiteFinder:
+    """Find the places of a slip in the words of a text.
+
+    Args:
+        slip: yields the sites of a word.
+        after_negators: also in the word after one that negates.
+    """
+    sites_of = lru_cache(maxsize=1 << 16)(lambda word: tuple(slip(word)))
 
     def find(text: str) -> tuple[Site, ...]:
-        return tuple(
-            site
-            for start, end in words(text)
-            if end - start > 1
-            for run in _RUN.finditer(text, start, end)
-            for site in slip(run.group(), run.start())
-        )
+        sites: list[Site] = []
+        negated = False
+        for start, end in words(text):
+            word = text[start:end]
+            if end - start > 1 and not negated:
+                sites += [Site(start + first, start + last, options) for first, last, options in sites_of(word)]
+            negated = not after_negators and bool(negations(word))
+        return tuple(sites)
 
     return find
+
+
+def _runs(word: str) -> Iterator[tuple[int, str]]:
+    """Yield start and text of the Han characters of a word, without those that negate."""
+    kept = NEGATOR.sub(lambda match: "\0" * len(match[0]) if match["negator"] else match[0], word)
+    for run in _RUN.finditer(kept):
+        yield run.start(), run.group()

@@ -13,7 +13,7 @@ from crt.reporting.markdown import Markdown, bold, code, line
 from crt.reporting.markdown import table as markdown
 from crt.scoring.metrics import METRICS, REFERENCE_METRICS
 from crt.scoring.statistics import ALPHA
-from crt.scoring.summary import DASH, KEYS, Comparison, in_order, mean_std
+from crt.scoring.summary import DASH, KEYS, NO_EFFECT, UNTOUCHED, Comparison, in_order, mean_std, no_effect
 
 EDITED = "texts edited"
 """What stands in place of a model where a row is about the texts."""
@@ -91,11 +91,14 @@ def paper_table(found: Comparison, metric: str, tests: pd.DataFrame | None = Non
     """
     summary = found.summary
     means, stds = (_wide(summary, f"{metric}_{part}") for part in ("mean", "std"))
-    average = means.mean(axis=1, skipna=False)
+    untouched = no_effect(_wide(summary, "changed_rate_mean"))
+    means = means.astype(float).mask(untouched)
+    average = means.mean(axis=1).where((means.notna() | untouched).all(axis=1))
     pairs = [(dataset, model) for dataset, _, model in means.index]
     means.insert(0, "clean acc", [found.clean.get(pair, float("nan")) for pair in pairs])
     means["mean"] = average
     stds = stds.reindex(columns=means.columns)
+    untouched = untouched.reindex(columns=means.columns, fill_value=False)
     starred = (
         set()
         if tests is None or tests.empty
@@ -109,16 +112,20 @@ def paper_table(found: Comparison, metric: str, tests: pd.DataFrame | None = Non
             str(model),
             f"{prob:g}",
             *(
-                mean_std(mean, std, scale=100, digits=1) + ("*" if (dataset, prob, model, name) in starred else "")
-                for name, mean, std in zip(means.columns, row, spread, strict=True)
+                NO_EFFECT
+                if nothing
+                else mean_std(mean, std, scale=100, digits=1) + ("*" if (dataset, prob, model, name) in starred else "")
+                for name, mean, std, nothing in zip(means.columns, row, spread, idle, strict=True)
             ),
         )
-        for (dataset, prob, model), row, spread in zip(
-            means.index, means.to_numpy().tolist(), stds.to_numpy().tolist(), strict=True
+        for (dataset, prob, model), row, spread, idle in zip(
+            means.index, means.to_numpy().tolist(), stds.to_numpy().tolist(), untouched.to_numpy().tolist(), strict=True
         )
     )
     header = ("data set", "model", "prob", *map(str, means.columns))
     caption = _caption(summary, metric)
+    if untouched.any(axis=None):
+        caption += f" {UNTOUCHED}; it has no part in the mean."
     if tests is not None and not tests.empty:
         caption += (
             f" *: differs from the clean accuracy (exact McNemar test, the largest p of the seeds, p < {ALPHA} after "

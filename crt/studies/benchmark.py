@@ -15,6 +15,7 @@ from crt.records import CLEAN, Cell, MeasurementRecord, Prediction
 from crt.scoring.doubts import doubts
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.scoring.slices import facts_of
+from crt.scoring.summary import UNTOUCHED, no_effect
 from crt.studies import cells, memory
 from crt.studies.answers import Answers
 from crt.studies.cells import Group, Tracker, each, params_of
@@ -98,5 +99,8 @@ def _of_perturbation(
 
 def _told(metrics: Mapping[str, float]) -> str:
     clean, perturbed = metrics["clean_acc"], metrics.get("perturbed_acc")
-    after = f" on {metrics['num_examples']:.0f} examples" if perturbed is None else f" -> {perturbed:.4f}"
-    return f"accuracy {clean:.4f}{after}"
+    if perturbed is None:
+        return f"accuracy {clean:.4f} on {metrics['num_examples']:.0f} examples"
+    return f"accuracy {clean:.4f}" + (
+        f", {UNTOUCHED}" if no_effect(metrics.get("changed_rate")) else f" -> {perturbed:.4f}"
+    )

@@ -84,6 +84,7 @@ FILES = Files(
             for name, text in formats(f"table_{kind}_*", f"{kind} of each model", *TEXTS).items()
         },
         **formats("*_by_prob", "a metric over prob", *DRAWN),
+        **formats("accuracy_drop_intervals", "the accuracy drop with its interval, at the largest prob", *DRAWN),
         **formats("accuracy_drop_heat_map", "the accuracy drop of each model under each perturbation", *DRAWN),
     },
 )

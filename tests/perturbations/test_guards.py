@@ -11,15 +11,32 @@ from strategies import PROPERTY, WORDS, loaded
 
 from crt.perturbations import PERTURBATIONS, Perturbation, load
 from crt.perturbations.engine import perturb
-from crt.perturbations.guards import NEGATIONS, entries_negating_alike, negating_alike, outside
+from crt.perturbations.guards import NEGATORS, entries_meaning_alike, meaning_alike, negations, outside
 from crt.records import Example, Site
 from crt.resources import Table
 
 every = pytest.mark.parametrize("name", PERTURBATIONS)
-untrusted = pytest.mark.parametrize("name", [name for name, p in PERTURBATIONS.items() if not p.trusted])
+
+
+def untrusted(kind):
+    """Run a test for each perturbation that may not write this otherwise."""
+    return pytest.mark.parametrize("name", [name for name, p in PERTURBATIONS.items() if kind not in p.trusted])
+
 
 KEPT = (
-    *("12.5", "2018", "10:30", "95%", "1,200", "３８", "iPhone", "WiFi-6", "C++", "https://a.cn/b?x=1", "www.a.com/b"),
+    *(
+        "12.5",
+        "2018",
+        "10:30",
+        "95%",
+        "1,200",
+        "３８",
+        "iPhone",
+        "WiFi-6",
+        "C++",
+        "https://a.cn/中文?x=好",
+        "www.a.com/b",
+    ),
     *("@张三丰", "@user_1", "#好看的电影#", "#电影", "[微笑]", "👍🏽", "👨‍👩‍👧", "❤️", "🇨🇳"),
 )
 """Names, numbers, words of other scripts, links, tags and emoji."""
@@ -35,6 +52,12 @@ SENTENCES = (
 def everything(name: str, text: str) -> str:
     """Return the text with every site edited."""
     return perturb(Example("a/b/0", (text,), 0), loaded(name).find, name=name, prob=1.0, seed=13).input[0]
+
+
+def in_order(some, all_):
+    """Return whether one is left of the other when things are left out."""
+    rest = iter(all_)
+    return all(one in rest for one in some)
 
 
 @every
@@ -56,29 +79,106 @@ def test_they_stay_among_others(name, parts):
         rest = rest[rest.index(kept) + len(kept) :]
 
 
-@untrusted
-def test_negations_and_numbers_stay(name):
-    """Each negation is there as often as before and in its order, and no number in Han characters is touched."""
+@untrusted("negations")
+def test_negations_stay(name):
+    """Each negation is there as before and in its order, and no character that negates comes in."""
     for text in (*SENTENCES, *texts_of(name)):
-        result = everything(name, text)
-        assert re.findall(f"[{NEGATIONS}]", result) == re.findall(f"[{NEGATIONS}]", text)
-        for number in re.findall("一百二十三|三千万|两百", text):
-            assert number in result
+        result = re.findall(f"[{NEGATORS}]", everything(name, text))
+        assert in_order("".join(negations(text)).replace("难以", ""), result)
+        assert in_order(result, text)
+
+
+NUMBERS = (
+    *("第二天", "两个", "十几", "一家", "三口", "四星", "壹佰贰拾", "半天", "仨", "几", "百分之五", "三分之一", "二月"),
+    *("十二点", "一个", "第一", "几十块", "三千万"),
+)
+"""A numeral alone, before what it counts, as an ordinal, in capitals, as a share and as a date."""
+
+
+@untrusted("numbers")
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_stay(name, number):
+    """No number in Han characters is touched, of one numeral either."""
+    for text in (f"房间{number}，很干净", f"他们{number}都喜欢", number):
+        assert number in everything(name, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("还不错", "不错"),
+        ("我不喜欢", "不喜欢"),
+        ("没有看到", "没有看到"),
+        ("难以接受", "难以"),
+        ("甭提", "甭"),
+        ("休想", "休想"),
+        ("我们学校", "我们"),
+    ],
+)
+def test_what_is_negated_is_not_left_out(text, kept):
+    """No character is left out of a word that negates, or of the one after it."""
+    assert kept in everything("delete", text)
+
+
+def test_some_words_only_look_like_negations():
+    """非常 and 未来 are words like others."""
+    assert negations("未来非常特别，别人都休息，相反还免费") == []
+    assert negations("从未来过，并非如此，难以想象，别处理") == ["未", "非", "难以", "别"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_word_is_left_out(seed):
+    """Whatever is left out, some of each word stays."""
+    text = "电影院里的服务员特别热情"
+    result = perturb(Example("a/b/0", (text,), 0), loaded("delete").find, name="delete", prob=1.0, seed=seed).input[0]
+    assert len(result) >= len(text) // 2
+    assert all(set(word) & set(result) for word in ("电影院", "服务员", "热情"))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_marks_do_not_part_a_negation_from_what_it_negates(seed):
+    """Within a word there are commas only; none stands in or right after a word that negates."""
+    example = Example("a/b/0", ("今后是不会再入住了，没有服务员",), 0)
+    find = loaded("punctuation").find
+    result = perturb(example, find, name="punctuation", prob=1.0, seed=seed).input[0]
+    assert "不会再" in result
+    assert "没有服" in result
+    assert re.search("服[，、]务[，、]员", result)
+
+
+@pytest.mark.parametrize("name", ["swap", "delete"])
+def test_a_slip_makes_no_other_word(name):
+    """牛奶 does not become 奶牛, nor 大学生 学生."""
+    for word, others in (("牛奶", {"奶牛"}), ("蜜蜂", {"蜂蜜"}), ("大学生", {"大学", "学生"})):
+        options = {option for site in loaded(name).find(word) for option in site.options}
+        assert not options & others
+
+
+def test_who_is_meant_stays():
+    """他 does not become 她, and nothing becomes either."""
+    sites = (Site(0, 1, ("她", "塔", "ta")), Site(1, 2, ("他", "踏")))
+    assert meaning_alike(lambda _: sites)("他塌") == (Site(0, 1, ("塔", "ta")), Site(1, 2, ("踏",)))
 
 
 def test_who_is_trusted():
-    """Another script and tables that were read may write a negation otherwise, and only they."""
-    trusted = {name for name, perturbation in PERTURBATIONS.items() if perturbation.trusted}
-    differ = ", ".join(sorted(trusted ^ {"synonym", "synonym_all", "traditional", "traditional_tw", "shape"}))
-    assert not differ, f"{differ}: read it for negations, then name it in tests/perturbations/test_guards.py"
+    """Another script, tables that were read and blanks may touch what others may not, and only they."""
+    trusted = {name: set(perturbation.trusted) for name, perturbation in PERTURBATIONS.items() if perturbation.trusted}
+    both, numbers = {"negations", "numbers"}, {"numbers"}
+    read, polarity = {"negations", "polarity"}, {"polarity"}
+    assert trusted == {
+        **dict.fromkeys(("traditional", "traditional_tw", "simplified"), both),
+        **dict.fromkeys(("space", "invisible"), numbers),
+        **dict.fromkeys(("synonym", "synonym_all"), read),
+        **dict.fromkeys(("colloquial", "garden_path", "split", "emoji"), polarity),
+    }
 
 
 def test_an_option_that_negates_is_left_out():
     """A user's own table cannot bring a negation in or out; options that keep it stay."""
     sites = (Site(0, 1, ("不", "布")), Site(1, 2, ("没",)), Site(2, 3, ("步",)), Site(3, 5, ("不号", "布号")))
-    assert negating_alike(lambda _: sites)("步霉不不好") == (Site(0, 1, ("布",)), Site(3, 5, ("不号",)))
-    table = Table("x", {"步": ("不", "布"), "霉": ("没",), "不好": ("不号", "布号")}, "", modified=True)
-    assert entries_negating_alike(table).entries == {"步": ("布",), "不好": ("不号",)}
+    assert meaning_alike(lambda _: sites)("步霉不不好") == (Site(0, 1, ("布",)), Site(3, 5, ("不号",)))
+    table = Table("x", {"步": ("不", "布"), "霉": ("没",), "不好": ("不号", "布号"), "事": ("四",)}, "", modified=True)
+    assert entries_meaning_alike(table).entries == {"步": ("布",), "不好": ("不号",)}
 
 
 def test_the_borders_of_a_span_are_free():

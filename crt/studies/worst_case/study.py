@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from crt.grid import Degrees, format_prob
 from crt.models import PredictOptions
@@ -20,7 +21,7 @@ from crt.records import Degree, MeasurementRecord
 from crt.reporting.markdown import table as markdown
 from crt.reporting.spreadsheet import write_csv
 from crt.resources import rows_digest
-from crt.scoring.summary import DASH, in_order
+from crt.scoring.summary import NO_EFFECT, UNTOUCHED, in_order, no_effect
 from crt.studies import cells
 from crt.studies.answers import Answers
 from crt.studies.cells import Group, Tracker, each, params_of
@@ -173,6 +174,8 @@ def _scored(
 
 
 def _told(metrics: Mapping[str, float]) -> str:
+    if no_effect(metrics.get("realised_degree")):
+        return f"accuracy {metrics['clean_acc']:.4f}, {UNTOUCHED}"
     average, worst = metrics["average_case"], metrics["worst_case"]
     return f"accuracy {metrics['clean_acc']:.4f} -> average case {average:.4f}, worst case {worst:.4f}"
 
@@ -190,9 +193,11 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
     stored = stored.assign(worst_case_surviving=_survival(stored))
     scores = scores_table(stored)
     table = stored.reindex(columns=list(COLUMNS))
-    matched = matched_table(stored)
-    shown = f"{_shown(scores)}\n{SCORES}\n\n{_shown(matched)}\n{MATCHED}\n"
-    note = f"{shown}\n{_shown(table.drop(columns=['model', 'dataset']))}"
+    idle = no_effect(table["realised_degree"])
+    matched = matched_table(stored[~idle])
+    best = _shown(scores, idle.groupby(table["perturbation"], sort=False).all().to_numpy(), *scores.columns[1:])
+    shown = f"{best}\n{SCORES}\n\n{_shown(matched, np.zeros(len(matched), bool))}\n{MATCHED}\n"
+    note = f"{shown}\n{_shown(table.drop(columns=['model', 'dataset']), idle.to_numpy(), *CASES.values())}"
     first = stored.iloc[0]
     with staged(tracker, folder, FILES) as staging:
         write_csv(table, staging / "worst_case.csv")
@@ -269,12 +274,20 @@ def _params(stored: pd.DataFrame) -> dict[str, str]:
     return params
 
 
-def _shown(table: pd.DataFrame) -> str:
-    """Return a table in Markdown: fractions with four digits, other numbers as they are, what is missing as a dash."""
+def _shown(table: pd.DataFrame, idle: NDArray[np.bool_], *cases: str) -> str:
+    """Return a table in Markdown: fractions with four digits, other numbers as they are.
+
+    Args:
+        table: a column perturbation, and numbers.
+        idle: bool[n], the rows in which no text was changed.
+        cases: the columns that have no number there.
+    """
     whole = {"degree", "samples", "num_examples"}
     texts = {
-        name: column.map("{:g}".format if name in whole else "{:.4f}".format).where(column.notna(), DASH)
+        name: column.map("{:g}".format if name in whole else "{:.4f}".format)
         for name, column in table.drop(columns="perturbation").items()
     }
+    texts |= {name: texts[name].mask(idle, NO_EFFECT) for name in cases}
     rows = pd.DataFrame({"perturbation": table["perturbation"], **texts})
-    return markdown([str(name).replace("_", " ") for name in rows], rows.to_numpy().tolist())
+    foot = f"\n{UNTOUCHED}.\n" if idle.any() else ""
+    return f"{markdown([str(name).replace('_', ' ') for name in rows], rows.to_numpy().tolist())}{foot}"

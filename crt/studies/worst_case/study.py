@@ -21,7 +21,7 @@ from crt.records import Degree, MeasurementRecord
 from crt.reporting.markdown import table as markdown
 from crt.reporting.spreadsheet import write_csv
 from crt.resources import rows_digest
-from crt.scoring.summary import NO_EFFECT, UNTOUCHED, in_order, no_effect
+from crt.scoring.summary import DASH, NO_EFFECT, UNTOUCHED, in_order, no_effect
 from crt.studies import cells
 from crt.studies.answers import Answers
 from crt.studies.cells import Group, Tracker, each, params_of
@@ -193,10 +193,10 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
     stored = stored.assign(worst_case_surviving=_survival(stored))
     scores = scores_table(stored)
     table = stored.reindex(columns=list(COLUMNS))
+    matched = matched_table(stored)
     idle = no_effect(table["realised_degree"])
-    matched = matched_table(stored[~idle])
-    best = _shown(scores, idle.groupby(table["perturbation"], sort=False).all().to_numpy(), *scores.columns[1:])
-    shown = f"{best}\n{SCORES}\n\n{_shown(matched, np.zeros(len(matched), bool))}\n{MATCHED}\n"
+    of_scores = _shown(scores, idle.groupby(table["perturbation"], sort=False).all().to_numpy(), *scores.columns[1:])
+    shown = f"{of_scores}\n{SCORES}\n\n{_shown(matched)}\n{MATCHED}\n"
     note = f"{shown}\n{_shown(table.drop(columns=['model', 'dataset']), idle.to_numpy(), *CASES.values())}"
     first = stored.iloc[0]
     with staged(tracker, folder, FILES) as staging:
@@ -274,8 +274,8 @@ def _params(stored: pd.DataFrame) -> dict[str, str]:
     return params
 
 
-def _shown(table: pd.DataFrame, idle: NDArray[np.bool_], *cases: str) -> str:
-    """Return a table in Markdown: fractions with four digits, other numbers as they are.
+def _shown(table: pd.DataFrame, idle: NDArray[np.bool_] | None = None, *cases: str) -> str:
+    """Return a table in Markdown: fractions with four digits, other numbers as they are, what is missing as a dash.
 
     Args:
         table: a column perturbation, and numbers.
@@ -284,9 +284,10 @@ def _shown(table: pd.DataFrame, idle: NDArray[np.bool_], *cases: str) -> str:
     """
     whole = {"degree", "samples", "num_examples"}
     texts = {
-        name: column.map("{:g}".format if name in whole else "{:.4f}".format)
+        name: column.map("{:g}".format if name in whole else "{:.4f}".format).where(column.notna(), DASH)
         for name, column in table.drop(columns="perturbation").items()
     }
+    idle = np.zeros(len(table), dtype=bool) if idle is None else idle
     texts |= {name: texts[name].mask(idle, NO_EFFECT) for name in cases}
     rows = pd.DataFrame({"perturbation": table["perturbation"], **texts})
     foot = f"\n{UNTOUCHED}.\n" if idle.any() else ""

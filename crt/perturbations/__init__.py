@@ -216,7 +216,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "sound": ("homophone", "ime", "evade"),
     "romanised": ("pinyin", "evade"),
     "look": ("shape",),
-    "script": ("traditional", "traditional_tw", "martian", "evade"),
+    "script": ("traditional", "traditional_tw", "simplified", "martian", "evade"),
     "parts": ("split", "evade"),
     "inserted": ("space", "punctuation", "invisible", "evade"),
     "symbols": ("emoji", "evade"),

@@ -213,13 +213,13 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
 """The perturbations by name."""
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "sound": ("homophone", "ime", "evade"),
-    "romanised": ("pinyin", "evade"),
+    "sound": ("homophone", "ime", "fuzzy", "digits", "emoji_sound", "evade", "mixture"),
+    "romanised": ("pinyin", "letters", "digits", "evade", "mixture"),
     "look": ("shape",),
     "script": ("traditional", "traditional_tw", "simplified", "martian", "evade"),
-    "parts": ("split", "evade"),
-    "inserted": ("space", "punctuation", "invisible", "evade"),
-    "symbols": ("emoji", "evade"),
+    "parts": ("split", "evade", "mixture"),
+    "inserted": ("space", "punctuation", "invisible", "signs", "evade", "mixture"),
+    "symbols": ("emoji", "emoji_sound", "evade", "mixture"),
     "meaning": ("synonym", "synonym_all", "garden_path"),
     "chat": ("colloquial",),
     "width": ("width",),

@@ -10,6 +10,7 @@ from crt.perturbations.answering import in_script
 from crt.perturbations.engine import perturb
 from crt.perturbations.script import holds_simplified, in_simplified, is_traditional
 from crt.records import Example, Site
+from crt.resources import OwnTable
 
 REVIEW = "這間飯店的房間很乾淨，服務員也很熱情，可是早餐不好吃，皇后的頭髮，以後再來。"
 

@@ -7,15 +7,17 @@ from crt.records import CLEAN
 from crt.scoring.evidence import Evidence, weigh
 from crt.scoring.slices import CLUSTER
 from crt.scoring.stacked import Stacked, stack
+from crt.scoring.statistics import MARGIN
 from crt.scoring.summary import in_order
 from crt.tracking.history import stored_outcomes
 
 
-def read_evidence(cells: pd.DataFrame) -> Evidence:
+def read_evidence(cells: pd.DataFrame, *, margin: float = MARGIN) -> Evidence:
     """Read the outcomes of the cells of a comparison and compute intervals, tests and weak spots.
 
     Args:
         cells: from `compare.select`.
+        margin: accuracies that differ by less are called alike.
 
     Raises:
         TrackingError: outcomes are missing; the message says what to do.
@@ -25,7 +27,8 @@ def read_evidence(cells: pd.DataFrame) -> Evidence:
         {
             str(dataset): {str(model): _stacked(rows) for model, rows in group.groupby("model", sort=False)}
             for dataset, group in in_order(cells[measured]).groupby("dataset", sort=False)
-        }
+        },
+        margin=margin,
     )
 
 

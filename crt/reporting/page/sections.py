@@ -12,6 +12,7 @@ from crt.reporting.page.markup import (
     MINUS,
     Html,
     escaped,
+    family,
     folded,
     joined,
     missing,
@@ -22,7 +23,8 @@ from crt.reporting.page.markup import (
     table,
     tag,
 )
-from crt.reporting.table import PaperTable
+from crt.reporting.table import PaperTable, count_of
+from crt.scoring.contrasts import PERTURBED_ACC
 
 Row = dict[Hashable, Any]
 
@@ -39,10 +41,12 @@ def titled(metric: str) -> str:
     return TITLES.get(metric) or metric.replace("_", " ")
 
 
+NOTHING = "Nothing was measured."
+
 # what was found
 
 
-def tiles(summary: pd.DataFrame, tests: pd.DataFrame, duels: pd.DataFrame) -> Html:
+def tiles(summary: pd.DataFrame, tests: pd.DataFrame, pairs: pd.DataFrame) -> Html:
     """Return the headline numbers."""
     facts = []
     drops = summary.dropna(subset=["acc_drop_mean"])
@@ -62,9 +66,11 @@ def tiles(summary: pd.DataFrame, tests: pd.DataFrame, duels: pd.DataFrame) -> Ht
         facts.append(
             ("Significant drops", f"{sure} of {len(tests)}", "clean against perturbed, after Holm's correction")
         )
-    if len(duels):
-        decided = int((duels["outcome"] != "tie").sum())
-        facts.append(("Decided duels", f"{decided} of {len(duels)}", "model against model; the others are ties"))
+    if len(pairs):
+        rows = pairs[pairs["metric"] == PERTURBED_ACC]
+        sure = int(rows["significant"].sum())
+        where = "with a significant difference in mean accuracy"
+        facts.append(("Pairs of models", f"{sure} of {len(rows)}", where))
     sizes = {key: summary[key].nunique() for key in ("model", "dataset", "perturbation", "prob")}
     scope = f"{sizes['dataset']} data set{'s' * (sizes['dataset'] > 1)}, {sizes['perturbation']} perturbations at {sizes['prob']} doses"
     facts.append(("Measured", f"{sizes['model']} model{'s' * (sizes['model'] > 1)}", scope))
@@ -92,11 +98,14 @@ def glance(summary: pd.DataFrame) -> Html:
         worst = _largest(top, "acc_drop_mean")
         style = f"--kept:{100 * after:.1f}%;--lost:{100 * max(drop, 0):.1f}%"
         bar = tag("td", tag("span", style=style, class_="bar", aria_hidden="true"))
-        costs = tag("td", f"{worst['perturbation']} ", tag("span", f"{percent(-worst['acc_drop_mean'])}", class_="pm"))
-        rows.append([dataset, name(model), percent(clean), percent(after), percent(-drop), bar, costs])
+        costs = tag(
+            "td", family(worst["perturbation"]), " ", tag("span", f"{percent(-worst['acc_drop_mean'])}", class_="pm")
+        )
+        rows.append([dataset, name(model), count_of(top), percent(clean), percent(after), percent(-drop), bar, costs])
     header = [
         "data set",
         "model",
+        "n",
         "clean",
         "perturbed",
         "points",
@@ -108,6 +117,16 @@ def glance(summary: pd.DataFrame) -> Html:
         "p", f"Accuracy in percent on clean texts, and mean over the perturbations at prob {probs}.", class_="lead"
     )
     return joined([lead, table("Accuracy of each model", header, rows, texts=1)])
+
+
+def found(verdict: PaperTable) -> Html:
+    """Return the table of the verdict."""
+    lines = [[row[0], name(row[1]), *row[2:]] for row in verdict.rows]
+    return (
+        joined([table("What was found", verdict.header, lines, texts=1), note(verdict.caption)])
+        if lines
+        else note(NOTHING)
+    )
 
 
 def paper_tables(tables: Sequence[PaperTable]) -> Html:
@@ -124,7 +143,7 @@ def _paper_table(found: PaperTable) -> Html:
         [row[0], name(row[1]), *(_number(v, best=(r, c) in found.best) for c, v in enumerate(row[2:], 2))]
         for r, row in enumerate(found.rows)
     ]
-    return table(found.caption, found.header, rows, texts=1)
+    return table(found.caption, [family(title) for title in found.header], rows, texts=1)
 
 
 def _number(text: str, *, best: bool) -> Html:
@@ -176,7 +195,7 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
         for d, rows in summary.groupby("dataset", sort=False)
     }
     top = max([0.001, *(float(value) for _, block in blocks.values() for value in block.max().dropna())])
-    head = tag("tr", tag("td"), *(tag("th", perturbation, scope="col") for perturbation in names))
+    head = tag("tr", tag("td"), *(tag("th", family(perturbation), scope="col") for perturbation in names))
     parts: list[object] = []
     for dataset, (prob, block) in blocks.items():
         lines = []
@@ -193,7 +212,8 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
             ]
             lines.append(tag("tr", name(model), *cells))
         grid = tag("table", tag("thead", head), tag("tbody", *lines), class_="heat")
-        parts += [tag("h3", f"{dataset}, prob {prob:g}"), scroll(f"Accuracy drop on {dataset}", grid)]
+        texts = count_of(summary[summary["dataset"] == dataset])
+        parts += [tag("h3", f"{dataset}, prob {prob:g}, n = {texts}"), scroll(f"Accuracy drop on {dataset}", grid)]
     star = " A star: significant after Holm's correction." if sure else ""
     return joined([tag("p", f"Points of accuracy lost at the largest dose.{star}", class_="lead"), *parts])
 
@@ -219,13 +239,14 @@ def doses(summary: pd.DataFrame) -> Html:
     top = by[by["prob"] == by.groupby("dataset")["prob"].transform("max")]
     header = ["data set", "perturbation", "prob", *RATES.values()]
     every = [
-        [row["dataset"], name(row["model"]), row["perturbation"], *_rates(row)] for row in values.to_dict("records")
+        [row["dataset"], name(row["model"]), family(row["perturbation"]), *_rates(row)]
+        for row in values.to_dict("records")
     ]
     return joined(
         [
             tag("p", "How much of the texts was really reached. A perturbation that finds few places costs little, "
                 "and one that only makes tokens unknown measures masking. In percent.", class_="lead"),
-            table("Doses", header, [[r["dataset"], name(r["perturbation"]), *_rates(r)] for r in top.to_dict("records")], texts=1),
+            table("Doses", header, [[r["dataset"], name(family(r["perturbation"])), *_rates(r)] for r in top.to_dict("records")], texts=1),
             note("texts with a place: share with at least one site; realised prob: edits per site; unknown tokens: rise of their share, "
                  "in points; cut off: texts that were not read to the end. The last two are those of the model with the highest."),
             folded("Every model and dose", table("Doses of each model", ["data set", "model", *header[1:]], every, texts=2)),

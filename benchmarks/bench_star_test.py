@@ -40,7 +40,9 @@ def main() -> None:
     options = parsed(arguments, texts=60, repeats=20)
     texts, repeats = options.texts, options.repeats
     error = np.sqrt(0.05 * 0.95 / repeats)
-    print(f"{repeats:,} data sets of {texts} texts, standard error of a share of .05: {error:.4f}; {machine('numpy')}\n")
+    print(
+        f"{repeats:,} data sets of {texts} texts, standard error of a share of .05: {error:.4f}; {machine('numpy')}\n"
+    )
     alone, together = np.arange(texts), np.repeat(np.arange(texts), 2 + np.arange(texts) % 4)[:texts]
     rows = []
     for scene in SCENES:

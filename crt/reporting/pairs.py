@@ -67,7 +67,7 @@ def pair_tables(evidence: Evidence, signature: str) -> tuple[PaperTable, ...]:
             f"{TITLES[str(metric)].capitalize()} of the model of the row less that of the column on {dataset}, in points, mean "
             "over what both were measured at, with its 95 % interval; *: p "
             f"< {ALPHA} {correction(group, 'pairs and metrics of a data set')}; ≈: the interval lies within "
-            f"{100 * evidence.margin:g} of 0 on both sides. Behind it wins/ties/losses in the single duels, which "
+            f"{100 * evidence.margin:g} points of 0 on both sides. Behind it wins/ties/losses in the single duels, which "
             f"depend on each other ({correction(duels, 'duels of a data set')})."
         )
         header = ("data set", "model", "n", *models)

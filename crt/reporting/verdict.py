@@ -125,7 +125,7 @@ def _span(evidence: Evidence, dataset: object, model: object, perturbation: obje
         return ""
     rows = rows[(rows["dataset"] == dataset) & (rows["model"] == model) & (rows["metric"] == "acc_drop")]
     rows = rows[(rows["perturbation"] == perturbation) & (rows["prob"] == prob)]
-    return interval(*rows.iloc[0][["low", "high"]])
+    return "" if rows.empty else interval(*rows.iloc[0][["low", "high"]])
 
 
 TOLD: Mapping[str, str] = {

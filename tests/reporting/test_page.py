@@ -61,7 +61,9 @@ def example(number=0, **values):
 
 def told(*sentences) -> Verdict:
     """Return a verdict."""
-    table = PaperTable("verdict", ("data set", "model", "n"), (("d", "a", "600"),), frozenset(), "Drops in points.", "s")
+    table = PaperTable(
+        "verdict", ("data set", "model", "n"), (("d", "a", "600"),), frozenset(), "Drops in points.", "s"
+    )
     return Verdict(sentences, table)
 
 
@@ -75,7 +77,15 @@ def report(found=None, **values) -> Report:
     tests = [
         k
         | ends
-        | {"drop": row["acc_drop_mean"], "n": 600, "family": 4, "lost": 30, "gained": 4, "effect": 0.4, "significant": k["prob"] > 0.1}
+        | {
+            "drop": row["acc_drop_mean"],
+            "n": 600,
+            "family": 4,
+            "lost": 30,
+            "gained": 4,
+            "effect": 0.4,
+            "significant": k["prob"] > 0.1,
+        }
         for k, row in zip(keys, rows, strict=True)
     ]
     spans = [k | {"metric": "acc_drop", "value": 0.1, "low": 0.05, "high": 0.15} for k in keys]

@@ -71,7 +71,7 @@ def test_without_significance(invoke, tmp_path):
     """Tables and page come without reading a single outcome; the page says what was not asked for."""
     invoke(*EVALUATE, "--dataset", "tnews", "--model", "rule", *SMALL)
     invoke("compare", "--output_dir", tmp_path / "cmp", "--no_figures", "true", "--significance", "false")
-    assert not list((tmp_path / "cmp").glob("*[tls]s.csv"))
+    assert not list((tmp_path / "cmp").glob("[tdpim]*s.csv"))
     assert "significance=true" in (tmp_path / "cmp" / "report.html").read_text()
 
 
@@ -101,9 +101,7 @@ def test_nothing_measured_is_nothing_claimed():
         }
     )  # fmt: skip
     told = verdict(Comparison.of(cells), Evidence())
-    assert told.sentences == (
-        "The largest drop is 10.0 points: m on d, from 90.0 to 80.0 %, under space at prob 0.3.",
-    )
+    assert told.sentences == ("The largest drop is 10.0 points: m on d, from 90.0 to 80.0 %, under space at prob 0.3.",)
     assert told.table.header == ("data set", "model", "n", "clean acc", "mean drop", "largest drop", "under")
     assert told.table.rows == (("d", "m", "50", "90.0", "10.0", "10.0", "space 0.3"),)
     assert "significance=true" in notes(Evidence())[0]
@@ -162,7 +160,9 @@ def pair(difference, low, high, **values):
 )  # fmt: skip
 def test_a_pair_in_words(evidence, said):
     """One number for a pair of models: what it is, how sure it is, and whether equality is shown or only not refuted."""
-    cells = pd.DataFrame({"model": ["a", "b"], "dataset": "d", "perturbation": "clean", "prob": 0.0, "seed": 0, "clean_acc": 0.9})
+    cells = pd.DataFrame(
+        {"model": ["a", "b"], "dataset": "d", "perturbation": "clean", "prob": 0.0, "seed": 0, "clean_acc": 0.9}
+    )
     assert verdict(Comparison.of(cells), evidence).sentences[-1] == said
 
 
@@ -170,7 +170,7 @@ def test_what_is_not_defined_is_a_dash_on_the_card():
     """A model that is never right has nothing to attack."""
     metrics = ("clean_acc", "clean_macro_f1", "perturbed_acc", "acc_drop", "attack_success_rate")
     rows = [
-        {"model": "m", "dataset": "d", "perturbation": where, "metric": metric, "value": value, "low": value, "high": value}
+        {"model": "m", "dataset": "d", "perturbation": where, "prob": 0.0, "metric": metric, "value": value, "low": value, "high": value}
         for metric, where, value in zip(metrics, (CLEAN, CLEAN, ALL, ALL, ALL), (0.0, 0.0, 0.0, 0.0, None), strict=True)
     ]  # fmt: skip
     cells = pd.DataFrame(
@@ -199,9 +199,7 @@ def test_only_what_all_models_were_measured_at_is_ranked():
         ]
     )  # fmt: skip
     told = verdict(Comparison.of(cells), Evidence())
-    assert told.sentences == (
-        "The largest drop is 30.0 points: b on d, from 90.0 to 60.0 %, under space at prob 0.3.",
-    )
+    assert told.sentences == ("The largest drop is 30.0 points: b on d, from 90.0 to 60.0 %, under space at prob 0.3.",)
     column = told.table.header.index("mean drop")
     assert [(row[1], row[column]) for row in told.table.rows] == [("a", "2.0"), ("b", "1.0")]
     assert "the mean is over what all models were measured at" in told.table.caption
@@ -209,7 +207,15 @@ def test_only_what_all_models_were_measured_at_is_ranked():
 
 def test_wins_are_losses_of_the_other():
     """The matrix is read by its rows: what one wins the other loses, below the one number of the pair; means are no duel."""
-    row = {"dataset": "d", "model": "a", "other": "b", "metric": "perturbed_acc", "perturbation": "space", "n": 50, "family": 5}
+    row = {
+        "dataset": "d",
+        "model": "a",
+        "other": "b",
+        "metric": "perturbed_acc",
+        "perturbation": "space",
+        "n": 50,
+        "family": 5,
+    }
     row |= {"difference": 0.021, "low": 0.003, "high": 0.039, "significant": True, "alike": False}
     outcomes = ["win", "win", "tie", "loss"]
     duels = [row | {"outcome": outcome} for outcome in outcomes] + [row | {"outcome": "win", "perturbation": ALL}]

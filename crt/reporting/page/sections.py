@@ -246,7 +246,7 @@ def doses(summary: pd.DataFrame) -> Html:
         [
             tag("p", "How much of the texts was really reached. A perturbation that finds few places costs little, "
                 "and one that only makes tokens unknown measures masking. In percent.", class_="lead"),
-            table("Doses", header, [[r["dataset"], name(family(r["perturbation"])), *_rates(r)] for r in top.to_dict("records")], texts=1),
+            table("Doses", header, [[r["dataset"], tag("th", family(r["perturbation"]), scope="row", class_="name"), *_rates(r)] for r in top.to_dict("records")], texts=1),
             note("texts with a place: share with at least one site; realised prob: edits per site; unknown tokens: rise of their share, "
                  "in points; cut off: texts that were not read to the end. The last two are those of the model with the highest."),
             folded("Every model and dose", table("Doses of each model", ["data set", "model", *header[1:]], every, texts=2)),

@@ -1,6 +1,6 @@
 """The sections of a page that need statistics: tests, groups of texts, and model against model."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -82,12 +82,13 @@ def slices(found: pd.DataFrame) -> Html:
     )
     axis = Axis(*(found[column] for column in ("low", "difference", "high")))
     header = ["", "group", "where", "", "n", "drop", "elsewhere", "difference", "95 %", "p (Holm)"]
-    rows = [_slice(row, axis) for row in tested.to_dict("records")]
+    rows = [_slice(row, axis, also) for row, also in _alike(tested)]
     sure = int(tested["significant"].astype(bool).sum())
     parts: list[object] = [
         tag(
             "p",
-            "Groups of texts, and how much more accuracy they lose than the other texts do, in points.",
+            "Groups of texts, and how much more accuracy they lose than the other texts do, in points; each once, where it differs "
+            "most clearly.",
             class_="lead",
         ),
         tag(
@@ -102,7 +103,7 @@ def slices(found: pd.DataFrame) -> Html:
     if len(rows) > FIRST:
         parts.append(folded(f"{len(rows) - FIRST:,} more groups", table("More groups", header, rows[FIRST:], texts=3)))
     if small.any():
-        few = [_slice(row, axis) for row in found[small].to_dict("records")]
+        few = [_slice(row, axis, "") for row in found[small].to_dict("records")]
         parts.append(
             folded(
                 f"{len(few):,} groups are too small for a test (fewer than 30 texts)",
@@ -112,14 +113,28 @@ def slices(found: pd.DataFrame) -> Html:
     return joined(parts)
 
 
-def _slice(row: Row, axis: Axis) -> list[object]:
+def _alike(tested: pd.DataFrame) -> Iterator[tuple[Row, str]]:
+    """Yield a group of texts of a model once, where it differs most clearly, and where else it does significantly."""
+    for _, rows in tested.groupby(["dataset", "model", "slice", "group"], sort=False):
+        first, *others = rows.to_dict("records")
+        yield first, ", ".join(f"{row['perturbation']} {row['prob']:g}" for row in others if row["significant"])
+
+
+def _slice(row: Row, axis: Axis, also: str) -> list[object]:
     """Return the cells of a group; one that is too small says so in place of its test."""
     parts = tag("span", f"{row['slice']}: ", class_="pm"), tag("span", row["group"], class_="strong")
     place = tag("span", breakable(row["model"]), f" on {row['dataset']}", class_="place")
     start = [
         None,
         tag("th", *parts, scope="row", class_="name"),
-        joined([f"{row['perturbation']} {row['prob']:g} ", place]),
+        joined(
+            [
+                family(row["perturbation"]),
+                f" {row['prob']:g} ",
+                place,
+                also and tag("span", f"; also {also}", class_="pm"),
+            ]
+        ),
         tag("td", axis.draw(row["low"], row["difference"], row["high"])),
         f"{row['n']:,}",
     ]
@@ -165,7 +180,7 @@ def _pair(row: Row | None, count: Row | None) -> Html:
         tag("span", f"{count[kind]} {word}", class_=kind if count[kind] else "faint") for kind, word in said.items()
     ]
     number = [percent(row["difference"]), tag("span", "*" * bool(row["significant"]), class_="star"), " "]
-    return tag("td", *number, between(row["low"], row["high"]), tag("br"), joined(words, " · "), class_="cell")
+    return tag("td", *number, between(row["low"], row["high"]), Html("<br>"), joined(words, " · "), class_="cell")
 
 
 def _every_duel(found: pd.DataFrame) -> Html:

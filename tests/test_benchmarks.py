@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -49,4 +50,4 @@ def test_stars_are_neither_for_nothing_nor_rarer_with_more_seeds():
     assert size <= 0.06 + 3 * (0.06 * 0.94 / 300) ** 0.5
     power = [stars("lost", DROP, seeds, alone, 300, (126,))[0][0] for seeds in (1, 3, 5)]
     assert power[1] >= 0.95
-    assert power == sorted(power)
+    assert all(more >= fewer - 0.02 for fewer, more in pairwise(power))  # 3 standard errors of a difference near 1

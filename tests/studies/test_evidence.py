@@ -1,6 +1,7 @@
 """Evidence, report and model cards from cells that were really measured and stored."""
 
 import re
+from dataclasses import replace
 
 import mlflow
 import pandas as pd
@@ -14,6 +15,7 @@ from crt.records import CLEAN
 from crt.reporting.card import LONGEST, card
 from crt.reporting.pairs import pair_tables
 from crt.reporting.verdict import notes, verdict
+from crt.scoring.contrasts import above_majority
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
 from crt.scoring.summary import Comparison, latest
@@ -28,7 +30,9 @@ SMALL = ("--perturbations", "homophone,space", "--probs", "0.15,0.3", "--seeds",
 
 def test_a_comparison_with_evidence(invoke, tmp_path, monkeypatch):
     """Two models on pairs: intervals hold the values, tests have a family, and the page, the tables and the note say so."""
-    monkeypatch.setattr("crt.scoring.evidence.ALPHA", 1.0)  # the smoke model is no better than the majority class
+    # the smoke model is weak, and would stand outside
+    strong = lambda *given: replace(above_majority(*given), p=0.0, one_label=False)  # noqa: E731
+    monkeypatch.setattr("crt.scoring.evidence.above_majority", strong)
     invoke("train", "--smoke", "true", "--dataset", "ocnli", "--num_train_epochs", "1")
     invoke(*EVALUATE, "--dataset", "ocnli", "--model", "rule,models:/crt-ocnli@best", *SMALL)
     shown = invoke("compare", "--output_dir", tmp_path / "cmp", "--no_figures", "true").output
@@ -131,7 +135,7 @@ def test_an_interval_that_excludes_0_is_open():
     row = dict(zip(told.table.header, told.table.rows[0], strict=True))
     assert row["significant/open/none"] == "1/1/2"
     assert row["no significant drop"] == "ime (-0.3 to 2.3), synonym (-0.5 to 0.5 ≈)"
-    assert row["mean drop"] == "3.3 (1.0 to 4.0)"
+    assert row["mean drop"] == "3.2 (1.0 to 4.0)"
     assert told.sentences[0].startswith("The largest drop is 10.0 points (95 % interval 5.0 to 15.0): m on d")
     (least,) = [text for text in notes(evidence) if "with 80 % power" in text]
     assert "a drop of 3.2 points" in least  # 0.01 * (2.39 + 0.84), the level of 3 tests

@@ -349,7 +349,8 @@ def _tests(evidence: Evidence) -> pd.DataFrame:
     if evidence.tests.empty:
         return evidence.tests
     both = {"sign flips, mean over the seeds": evidence.tests, "McNemar, one seed": evidence.seeds}
-    return pd.concat([rows.assign(test=test) for test, rows in both.items()], ignore_index=True)
+    table = pd.concat([rows.assign(test=test) for test, rows in both.items()], ignore_index=True)
+    return table.astype(dict.fromkeys(("seed", "seeds", "family"), "Int64"))
 
 
 def _write_studies(tables: Sequence[PaperTable], folder: Path) -> None:

@@ -20,10 +20,17 @@ from crt.invocation import next_command
 @option("datasets", Listed(), "", "Only these data sets.")
 @option("split", TEXT, "", "Only this split; default: the reported one where a data set was measured on several.")
 @option("significance", bool, "true", "Intervals, tests and weak spots from the stored outcomes.")
+@option(
+    "margin",
+    click.FloatRange(0, min_open=True),
+    1.0,
+    "Accuracies are called alike if the interval lies within so many points.",
+)
 @OUTPUT
 @door
 def main(**o: Any) -> None:
     """Write the mean±std table (CSV, Markdown, LaTeX) and the figures of all finished cells, and those of other studies."""
+    from crt.scoring.statistics import MARGIN
     from crt.studies import STUDIES, compare, outputs
     from crt.tracking.history import read_stored
 
@@ -38,7 +45,8 @@ def main(**o: Any) -> None:
     with tracked("compare", "compare", {"experiments": ",".join(stored.experiments)}) as (_, tracker):
         assert tracker is not None
         chosen = {name: ",".join(o[name]) for name in ("experiments", "models", "datasets")}
-        again = next_command("compare", chosen | {"split": o["split"]})
+        margin = "" if o["margin"] == 100 * MARGIN else f"{o['margin']:g}"
+        again = next_command("compare", chosen | {"split": o["split"], "margin": margin})
         found = compare.write_comparison(
             tracker,
             cells,
@@ -46,11 +54,12 @@ def main(**o: Any) -> None:
             again,
             significance=o["significance"],
             figures=not o["no_figures"],
+            margin=o["margin"] / 100,
             studies=studies,
         )
-        if found.tables:
+        if found.verdict is not None:
             say(f"read {len(found.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}")
-            say("\n".join([*found.verdict, ""]))
+            say(found.verdict.markdown())
         for table in found.studies:
             say(table.markdown())
         say(f"tables, figures and report.html: {o['output_dir']}\nsee every run in the browser: {ui_command(tracker)}")

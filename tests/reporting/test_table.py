@@ -521,10 +521,10 @@ def test_texts_edited_stand_below_each_prob():
     assert [row[1:3] for row in table.rows] == [
         ("m", "0.1"), ("n", "0.1"), ("texts edited", "0.1"), ("m", "0.3"), ("n", "0.3"), ("texts edited", "0.3"),
     ]  # fmt: skip
-    assert table.rows[2][3:] == (DASH, "16.0 (40.0)", DASH)
-    assert table.rows[5][3:] == (DASH, "50.0", DASH)
+    assert table.rows[2][3:] == ("100", DASH, "16.0 (40.0)", DASH)
+    assert table.rows[5][3:] == ("100", DASH, "50.0", DASH)
     bold = {(row, column) for row, column in table.best if table.header[column] == "space"}
-    assert bold == {(1, 4), (3, 4)}
+    assert bold == {(1, 5), (3, 5)}
     assert "texts edited: share" in table.caption
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, TypeVar
 from crt.catalogue import Task
 from crt.errors import CrtError, GridError, unknown
 from crt.files import is_file, no_such
-from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS
+from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE, Loaded, load
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell, Degree, Measurement
 from crt.redaction import redacted
@@ -86,6 +86,8 @@ class Scope(Generic[M]):
     """Leave out the examples whose input also stands in the training split."""
     tables: Mapping[str, Path] = field(default_factory=dict)
     """The user's own table of a perturbation."""
+    ways: tuple[str, ...] = ()
+    """Those of WAYS_TO_EVADE that `evade` disguises words in; empty: all of them."""
     columns: Columns = Columns()
     """Columns of the user's own data."""
     name: str | None = None
@@ -115,7 +117,19 @@ class Scope(Generic[M]):
             faults.append(f"max_samples is {self.limit}; it must be at least 1")
         if self.fields not in FIELDS:
             faults.append(unknown("value of fields", self.fields, FIELDS))
-        return faults + [fault for name, path in self.tables.items() for fault in _table_faults(name, path)]
+        faults += [fault for name, path in self.tables.items() for fault in _table_faults(name, path)]
+        return faults + _ways_faults(self.ways, self.perturbations)
+
+    def loaded(self) -> list[Loaded]:
+        """Return the perturbations, with the user's own tables and ways.
+
+        Raises:
+            ResourceError: a table is missing or malformed.
+        """
+        return [
+            load(name, self.tables.get(name), ways=self.ways if PERTURBATIONS[name].takes_words else ())
+            for name in self.perturbations
+        ]
 
     def cells(self, model: str, dataset: str, perturbation: str) -> tuple[M, ...]:
         """Return what is measured of a model on a data set under one perturbation, or under none, `CLEAN`."""
@@ -232,6 +246,13 @@ def _table_faults(name: str, path: Path) -> list[str]:
     if not (PERTURBATIONS[name].table or PERTURBATIONS[name].takes_words):
         return [f"perturbation '{name}' has no table (in table={name}:{path})"]
     return [] if is_file(path) else [f"{no_such(path)} (in table={name}:{path})"]
+
+
+def _ways_faults(ways: Sequence[str], perturbations: Sequence[str]) -> list[str]:
+    faults = [unknown("way to evade", way, WAYS_TO_EVADE) for way in ways if way not in WAYS_TO_EVADE]
+    if ways and "evade" not in perturbations:
+        faults.append("ways is for evade, which is not among the perturbations")
+    return faults
 
 
 def _list_faults(kind: str, values: Sequence[object]) -> list[str]:

@@ -70,6 +70,11 @@ class Setting:
         """The digest of the table; empty without one."""
         return self.loaded.table.sha256 if self.loaded and self.loaded.table else ""
 
+    @property
+    def ways(self) -> str:
+        """The ways to evade that the user chose; empty without a choice."""
+        return ",".join(sorted(self.loaded.ways)) if self.loaded else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -83,8 +88,8 @@ class Fact:
     """Its name in the fingerprint; empty: it is no part of it."""
     value: Callable[[Setting], object] | None = None
     """Its value in the fingerprint."""
-    of: Literal["every", "clean", "perturbed"] = "every"
-    """The cells in whose fingerprint it stands."""
+    of: Literal["every", "clean", "perturbed", "chosen"] = "every"
+    """The cells in whose fingerprint it stands; chosen: those that the user gave a value for."""
     stored: Literal["every", "perturbed"] = "every"
     """The cells that it is a param of."""
     within: tuple[str, ...] | None = None
@@ -110,6 +115,10 @@ FACTS: tuple[Fact, ...] = (
     Fact(
         "table_sha256", lambda s: s.table[:16], "table", lambda s: s.table, of="perturbed", stored="perturbed",
         within=("perturbation",), mark="tables", each="perturbation",
+    ),
+    Fact(
+        "ways", lambda s: s.ways, "ways", lambda s: s.ways, of="chosen", stored="perturbed", within=("perturbation",),
+        mark="ways",
     ),
     Fact(
         "resources", lambda s: _short(s.resources), "resources", lambda s: s.resources, stored="perturbed",
@@ -155,6 +164,9 @@ def fingerprint(measurement: Measurement, setting: Setting) -> str:
     kind = "perturbed" if setting.loaded else "clean"
     facts: dict[str, object] = {measurement.kind: [named(name) for name in NAMES[measurement.kind]]}
     facts |= {fact.key: fact.value(setting) for fact in FACTS if fact.value and fact.of in ("every", kind)}
+    facts |= {
+        fact.key: value for fact in FACTS if fact.value and fact.of == "chosen" and (value := fact.value(setting))
+    }
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 

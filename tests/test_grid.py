@@ -18,7 +18,7 @@ from crt.grid import (
     measurement_params,
     measurement_title,
 )
-from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS
+from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE
 from crt.records import CLEAN, Cell, Degree
 
 VALID = {"models": ("rule",), "datasets": ("tnews",)}
@@ -66,6 +66,11 @@ FAULTS = {
         {"datasets": ("ocnli", "tnews"), "fields": "second"},
         ["fields is second, but tnews has one text an example: nothing would be perturbed"],
     ),
+    "an unknown way to evade": (
+        {"perturbations": ("evade",), "ways": ("homofone",)},
+        [f"unknown way to evade 'homofone'; did you mean 'homophone'? Known: {', '.join(sorted(WAYS_TO_EVADE))}"],
+    ),
+    "ways of what is not measured": ({"ways": ("space",)}, ["ways is for evade, which is not among the perturbations"]),
     "a table of an unknown perturbation": (
         {"tables": {"shap": Path(__file__)}},
         [f"unknown perturbation 'shap'; did you mean 'shape'? {KNOWN} (in table=shap:{__file__})"],

@@ -33,7 +33,6 @@ def _sheet(o: dict[str, Any]) -> None:
     from dataclasses import replace
 
     from crt.grid import Grid
-    from crt.perturbations import load
     from crt.records import RULE
 
     grid = Grid(models=(RULE,), datasets=(o["dataset"],), probs=(o["prob"],), seeds=(o["seed"],), **in_scope(o))
@@ -46,9 +45,8 @@ def _sheet(o: dict[str, Any]) -> None:
     outputs.check(o["output_dir"])
     task = replace(task, labels=labels_of(task, data))
     examples = load_split(task, grid.split or task.eval_split, data).examples
-    loaded = [load(name, grid.tables.get(name)) for name in grid.perturbations]
     sheet, key = audit.sheet(
-        examples, task.labels, loaded, o["output_dir"], pairs=o["pairs"], prob=o["prob"], seed=o["seed"]
+        examples, task.labels, grid.loaded(), o["output_dir"], pairs=o["pairs"], prob=o["prob"], seed=o["seed"]
     )
     questions = "\n".join(f"  {name:<12} {question}" for name, question in audit.QUESTIONS.items())
     say(

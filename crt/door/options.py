@@ -13,7 +13,7 @@ from crt.errors import CrtError, DataError
 from crt.files import is_folder, no_such
 from crt.grid import Columns, Shard
 from crt.models import PredictOptions
-from crt.perturbations import REFERENCE_PERTURBATIONS
+from crt.perturbations import REFERENCE_PERTURBATIONS, WAYS_TO_EVADE
 from crt.tasks import Source, find_task
 
 Command = Callable[..., None]
@@ -136,10 +136,17 @@ LABEL_MAP = "Names of the model's labels, like LABEL_0=negative,LABEL_1=positive
 SUBJECT = options(option("dataset", str, "chnsenticorp", DATASET), option("model", TEXT, "", MODEL))
 SUBJECTS = options(option("dataset", Listed(), "chnsenticorp", DATASET), option("model", Listed(), "", MODEL))
 
+OWN = options(
+    option("table", Pairs(":"), "", "Your own table, like homophone:FILE.json, or words to disguise, evade:FILE.txt."),
+    option(
+        "ways", Listed(), "", f"How evade disguises a word: {', '.join(WAYS_TO_EVADE)}; default: all, as listed first."
+    ),
+)
+
 PERTURBED = options(
     option("perturbations", Listed(), REFERENCE_PERTURBATIONS, "Which perturbations."),
     option("split", TEXT, "", SPLIT),
-    option("table", Pairs(":"), "", "Your own table, like homophone:FILE.json."),
+    OWN,
 )
 
 
@@ -208,12 +215,17 @@ def find(o: dict[str, Any]) -> Task:
     return find_task(o["dataset"], name=o["name"], **columns)
 
 
+def own(o: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Scope` that are made of OWN."""
+    return {"tables": {name: Path(file) for name, file in o["table"].items()}, "ways": o["ways"]}
+
+
 def in_scope(o: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Scope` beside its models, data sets and doses; those that a command does not have keep their default."""
     fields = {
         "perturbations": o["perturbations"],
         "split": o["split"],
-        "tables": {name: Path(file) for name, file in o["table"].items()},
+        **own(o),
         "columns": Columns(o["text_column"], o["text_pair_column"], o["label_column"]),
         "name": o["name"],
     }

@@ -1,16 +1,16 @@
 """The table of perturbations: one entry each, made of a site finder."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from crt.errors import lookup
 from crt.perturbations.colloquial import colloquial
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.evade import evade
+from crt.perturbations.evade import Way, evade, in_the_way_of
 from crt.perturbations.garden_path import garden_path
-from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_alike
+from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_alike, uncut
 from crt.perturbations.insertion import INVISIBLE, SPACE, blanks, punctuation
 from crt.perturbations.pinyin import pinyin
 from crt.perturbations.slips import delete, repeat, slips, swap
@@ -34,7 +34,7 @@ class Perturbation:
     table: str | None = None
     """Its sites come from `resources/perturbations/<table>.json`, or from the user's own table of that form."""
     takes_words: bool = False
-    """The user may give a list of words, the only ones to be disguised."""
+    """The user may give a list of words in place of the table: the ones to be disguised, in some ways."""
     resources: tuple[str, ...] = ()
     """Other files below `resources` that its sites depend on."""
     libraries: tuple[str, ...] = ()
@@ -53,19 +53,30 @@ class Loaded:
     """The site finder, guarded."""
     table: Table | None
     """The table behind it."""
+    ways: tuple[str, ...] = ()
+    """Those of WAYS_TO_EVADE that the user chose."""
 
 
 _READINGS = ("readings.json",)
 
 
-def _evade(triggers: Table | None = None) -> SiteFinder:
-    return evade(triggers, [load(name).find for name in WAYS_TO_EVADE])
+LISTED = "listed"
+"""The way to evade that a table lists for a word."""
+
+WAYS_TO_EVADE = (
+    LISTED, "homophone", "pinyin", "split", "invisible", "space", "punctuation", "martian", "traditional", "emoji",
+)  # fmt: skip
+"""How `evade` disguises a word, the most usual way first: as listed, or as another perturbation writes it."""
+
+_TABLES_TO_EVADE = tuple(f"perturbations/{name}.json" for name in ("evade", "homophone", "split", "martian", "emoji"))
 
 
-WAYS_TO_EVADE = ("homophone", "pinyin", "split", "invisible", "space", "punctuation", "martian", "traditional", "emoji")
-"""What `evade` composes, the most usual first."""
+def _evade(table: Table, ways: Sequence[str] = ()) -> SiteFinder:
+    def way(name: str) -> Way:
+        return table.entries.__getitem__ if name == LISTED else in_the_way_of(load(name).find)
 
-_TABLES_TO_EVADE = tuple(f"perturbations/{name}.json" for name in ("homophone", "split", "martian", "emoji"))
+    return evade(table.entries, [way(name) for name in WAYS_TO_EVADE if name in (ways or WAYS_TO_EVADE)])
+
 
 PERTURBATIONS: Mapping[str, Perturbation] = {
     p.name: p
@@ -124,7 +135,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             libraries=("OpenCC", "jieba"), trusted=frozenset(("negations", "numbers")),
         ),
         Perturbation(
-            "evade", "words disguised from a filter, in one of the other ways; table=evade:FILE lists them", _evade,
+            "evade", "words that filters look for, disguised: 微信 -> 薇信; table=evade:FILE lists others", _evade, "evade",
             takes_words=True, resources=(*_READINGS, *_TABLES_TO_EVADE), libraries=("OpenCC", "jieba"),
         ),
         Perturbation("swap", "neighbouring characters of a word exchanged: 电影 -> 影电", partial(slips, swap), libraries=("jieba",)),
@@ -138,8 +149,13 @@ REFERENCE_PERTURBATIONS = ("homophone", "shape", "traditional", "space", "punctu
 """The perturbations of the reference protocol: the default grid."""
 
 
-def load(name: str, table: Path | None = None) -> Loaded:
-    """Return the perturbation of that name, with the user's own `table`, or list of words, if one is given.
+def load(name: str, table: Path | None = None, *, ways: tuple[str, ...] = ()) -> Loaded:
+    """Return the perturbation of that name.
+
+    Args:
+        name: key of PERTURBATIONS.
+        table: the user's own table, or a list of words where the perturbation takes one; None: the shipped table.
+        ways: those of WAYS_TO_EVADE that listed words are disguised in; empty: all of them.
 
     Raises:
         UnknownName: there is none.
@@ -147,12 +163,22 @@ def load(name: str, table: Path | None = None) -> Loaded:
     """
     perturbation = lookup("perturbation", name, PERTURBATIONS)
     alike = "negations" not in perturbation.trusted
-    loaded: Table | None = None
+    if perturbation.takes_words:
+        loaded = _words_to_disguise(table)
+        return Loaded(perturbation, uncut(meaning_alike(perturbation.finder(loaded, ways))), loaded, ways)
     if perturbation.table:
         loaded = load_table(perturbation.table, table)
         find = perturbation.finder(entries_meaning_alike(loaded) if alike else loaded)
     else:
-        loaded = load_words(name, table) if table else None
-        find = perturbation.finder(loaded) if table else perturbation.finder()
+        loaded = None
+        find = perturbation.finder()
         find = meaning_alike(find) if alike else find
     return Loaded(perturbation, guarded(find, numbers="numbers" not in perturbation.trusted), loaded)
+
+
+def _words_to_disguise(path: Path | None) -> Table:
+    """Return the table of `evade`; a list of words has the disguises that the shipped one knows."""
+    if path is None or path.suffix == ".json":
+        return load_table("evade", path)
+    shipped, listed = load_table("evade").entries, load_words("evade", path)
+    return replace(listed, entries={word: shipped.get(word, ()) for word in listed.entries})

@@ -16,7 +16,7 @@ from crt.errors import DataError, ModelError
 from crt.grid import M, Scope, measurement_title
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import from_main
-from crt.perturbations import Loaded, load
+from crt.perturbations import Loaded
 from crt.provenance import Setting, fingerprint
 from crt.records import CLEAN, Input, MeasurementRecord, ResolvedModel
 from crt.scoring import slices
@@ -143,7 +143,7 @@ def run(
         tracker: where measurements are stored; only that of the main process is used.
         force: measure again what is stored.
     """
-    loaded = [load(name, scope.tables.get(name)) for name in scope.perturbations]
+    loaded = scope.loaded()
     finished: set[str] = set()
     keys: dict[str, tuple[str, ...]] = {}
     known: dict[tuple[str, str], dict[int | None, str]] = {}

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, TypeVar
 from crt.catalogue import Task
 from crt.errors import CrtError, GridError, unknown
 from crt.files import is_file, no_such
-from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE, Loaded, load
+from crt.perturbations import PAIRS, PERTURBATIONS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE, Loaded, load
 from crt.perturbations.engine import FIELDS
 from crt.records import CLEAN, Cell, Degree, Measurement
 from crt.redaction import redacted
@@ -75,7 +75,7 @@ class Scope(Generic[M]):
     datasets: tuple[str, ...]
     """Names in TASKS, or paths of the user's own data."""
     perturbations: tuple[str, ...] = REFERENCE_PERTURBATIONS
-    """Keys of PERTURBATIONS."""
+    """Keys of PERTURBATIONS, and `pairs` where there are some."""
     split: str | None = None
     """The split to evaluate on; None: that of the task."""
     limit: int | None = None
@@ -86,6 +86,8 @@ class Scope(Generic[M]):
     """Leave out the examples whose input also stands in the training split."""
     tables: Mapping[str, Path] = field(default_factory=dict)
     """The user's own table of a perturbation."""
+    pairs: Path | None = None
+    """What people wrote, for the perturbation `pairs`."""
     ways: tuple[str, ...] = ()
     """Those of WAYS_TO_EVADE that `evade` disguises words in; empty: all of them."""
     columns: Columns = Columns()
@@ -112,7 +114,12 @@ class Scope(Generic[M]):
         if self.name and len(self.datasets) > 1:
             faults.append(f"name is for one data set, and there are {len(self.datasets)}; measure them one by one")
         faults += self._data_set_faults()
-        faults += [unknown("perturbation", p, PERTURBATIONS) for p in self.perturbations if p not in PERTURBATIONS]
+        known = {*PERTURBATIONS, PAIRS.name}
+        faults += [unknown("perturbation", p, PERTURBATIONS) for p in self.perturbations if p not in known]
+        if PAIRS.name in self.perturbations and not self.pairs:
+            faults.append("perturbation 'pairs' needs pairs=FILE: texts, and how somebody wrote them")
+        if self.pairs and not is_file(self.pairs):
+            faults.append(f"{no_such(self.pairs)} (in pairs={self.pairs})")
         if self.limit is not None and self.limit < 1:
             faults.append(f"max_samples is {self.limit}; it must be at least 1")
         if self.fields not in FIELDS:
@@ -121,7 +128,7 @@ class Scope(Generic[M]):
         return faults + _ways_faults(self.ways, self.perturbations)
 
     def loaded(self) -> list[Loaded]:
-        """Return the perturbations, with the user's own tables and ways.
+        """Return the perturbations but `pairs`, which depends on the data set, with the user's own tables and ways.
 
         Raises:
             ResourceError: a table is missing or malformed.
@@ -129,6 +136,7 @@ class Scope(Generic[M]):
         return [
             load(name, self.tables.get(name), ways=self.ways if PERTURBATIONS[name].takes_words else ())
             for name in self.perturbations
+            if name != PAIRS.name
         ]
 
     def cells(self, model: str, dataset: str, perturbation: str) -> tuple[M, ...]:

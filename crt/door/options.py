@@ -13,7 +13,7 @@ from crt.errors import CrtError, DataError
 from crt.files import is_folder, no_such
 from crt.grid import Columns, Shard
 from crt.models import PredictOptions
-from crt.perturbations import REFERENCE_PERTURBATIONS, WAYS_TO_EVADE
+from crt.perturbations import PAIRS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE
 from crt.tasks import Source, find_task
 
 Command = Callable[..., None]
@@ -156,6 +156,7 @@ def scope(max_samples: int | str = "") -> Callable[[Command], Command]:
         PERTURBED,
         option("max_samples", COUNT, max_samples, "At most so many examples; empty: all."),
         option("fields", str, "both", "Which texts of a pair are perturbed: both, first or second."),
+        option("pairs", TEXT, "", "Texts of the data set, or their ids, and how somebody wrote them: also measured."),
         option("exclude_seen", bool, "false", "Leave out inputs that also stand in the training split."),
     )
 
@@ -200,6 +201,14 @@ PREDICT = options(
     DEVICE,
 )
 
+PAIRS_FILE = options(
+    option("file", TEXT, "", "The pairs, if not as an argument: a table, or JSON with lists of [original, written]."),
+    option("original_column", str, "original", "Column of the originals."),
+    option("written_column", str, "written", "Column of the texts as somebody wrote them."),
+)
+
+FOLDER = option("output_dir", click.Path(path_type=Path), "outputs", "Folder for the tables.")
+
 OUTPUT = options(
     option("output_dir", click.Path(path_type=Path), "outputs", "Folder for tables and figures."),
     option("no_figures", bool, "false", "Write tables only."),
@@ -215,6 +224,19 @@ def find(o: dict[str, Any]) -> Task:
     return find_task(o["dataset"], name=o["name"], **columns)
 
 
+def pairs_file(argument: str, o: dict[str, Any]) -> Path:
+    """Return the file of pairs, from the argument or the option.
+
+    Raises:
+        DataError: there is neither.
+    """
+    if not (argument or o["file"]):
+        raise DataError(
+            "give a file of pairs: a table with the columns original and written, or JSON with lists of them"
+        )
+    return Path(argument or o["file"])
+
+
 def own(o: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Scope` that are made of OWN."""
     return {"tables": {name: Path(file) for name, file in o["table"].items()}, "ways": o["ways"]}
@@ -223,7 +245,8 @@ def own(o: dict[str, Any]) -> dict[str, Any]:
 def in_scope(o: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Scope` beside its models, data sets and doses; those that a command does not have keep their default."""
     fields = {
-        "perturbations": o["perturbations"],
+        "perturbations": tuple(dict.fromkeys((*o["perturbations"], *([PAIRS.name] if o.get("pairs") else [])))),
+        "pairs": Path(o["pairs"]) if o.get("pairs") else None,
         "split": o["split"],
         **own(o),
         "columns": Columns(o["text_column"], o["text_pair_column"], o["label_column"]),

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from crt.errors import lookup
+from crt.perturbations.alignment import as_written
 from crt.perturbations.colloquial import colloquial
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.evade import Way, evade, in_the_way_of
@@ -18,7 +19,7 @@ from crt.perturbations.substitution import substitution
 from crt.perturbations.synonym import synonym
 from crt.perturbations.traditional import taiwan, traditional
 from crt.perturbations.width import width
-from crt.resources import Table, load_table, load_words
+from crt.resources import Table, file_sha256, load_table, load_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,9 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
 }  # fmt: skip
 """The perturbations by name."""
 
+PAIRS = Perturbation("pairs", "what people wrote, from pairs of the user's own; pairs=FILE", as_written)
+"""Stands beside PERTURBATIONS: it has sites in the texts of the pairs alone."""
+
 REFERENCE_PERTURBATIONS = ("homophone", "shape", "traditional", "space", "punctuation", "synonym")
 """The perturbations of the reference protocol: the default grid."""
 
@@ -164,16 +168,27 @@ def load(name: str, table: Path | None = None, *, ways: tuple[str, ...] = ()) ->
     perturbation = lookup("perturbation", name, PERTURBATIONS)
     alike = "negations" not in perturbation.trusted
     if perturbation.takes_words:
-        loaded = _words_to_disguise(table)
-        return Loaded(perturbation, uncut(meaning_alike(perturbation.finder(loaded, ways))), loaded, ways)
+        listed = _words_to_disguise(table)
+        return Loaded(perturbation, uncut(meaning_alike(perturbation.finder(listed, ways))), listed, ways)
+    loaded: Table | None = None
     if perturbation.table:
         loaded = load_table(perturbation.table, table)
         find = perturbation.finder(entries_meaning_alike(loaded) if alike else loaded)
     else:
-        loaded = None
         find = perturbation.finder()
         find = meaning_alike(find) if alike else find
     return Loaded(perturbation, guarded(find, numbers="numbers" not in perturbation.trusted), loaded)
+
+
+def load_pairs(written: Mapping[str, str], path: Path) -> Loaded:
+    """Return the perturbation of real pairs; what people wrote is not guarded.
+
+    Args:
+        written: how somebody wrote each text.
+        path: the file that it is from.
+    """
+    entries = {text: (other,) for text, other in written.items()}
+    return Loaded(PAIRS, as_written(written), Table(PAIRS.name, entries, file_sha256(path), modified=True, path=path))
 
 
 def _words_to_disguise(path: Path | None) -> Table:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from crt.perturbations import PERTURBATIONS
+from crt.perturbations import PAIRS, PERTURBATIONS
 from crt.reporting.drawing import COLOURS, GRID, ZERO, canvas, check_fonts, style
 from crt.scoring.metrics import METRICS
 
@@ -120,7 +120,7 @@ def swatches(summary: pd.DataFrame) -> list[tuple[str, Figure]]:
 
 
 def _perturbations(summary: pd.DataFrame) -> list[str]:
-    return [name for name in PERTURBATIONS if name in set(summary["perturbation"])]
+    return [name for name in (*PERTURBATIONS, PAIRS.name) if name in set(summary["perturbation"])]
 
 
 def _of_dataset(intervals: pd.DataFrame | None, dataset: str) -> pd.DataFrame:

@@ -71,3 +71,10 @@ def test_every_listed_disguise_keeps_the_label():
     for word, options in load_table("evade").entries.items():
         sites = (Site(0, len(word), options),)
         assert meaning_alike(lambda _, sites=sites: sites)(word) == sites
+
+
+def test_words_are_found_in_either_script():
+    """The list is in simplified script; texts in traditional script are read as the other perturbations read them."""
+    pytest.importorskip("crt.perturbations.script")
+    text = "這是傳銷啊，別加微信"
+    assert [text[site.start : site.end] for site in load("evade").find(text)] == ["傳銷", "加微信"]

@@ -245,8 +245,7 @@ def own(o: dict[str, Any]) -> dict[str, Any]:
 def in_scope(o: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Scope` beside its models, data sets and doses; those that a command does not have keep their default."""
     fields = {
-        "perturbations": tuple(dict.fromkeys((*o["perturbations"], *([PAIRS.name] if o.get("pairs") else [])))),
-        "pairs": Path(o["pairs"]) if o.get("pairs") else None,
+        "perturbations": o["perturbations"],
         "split": o["split"],
         **own(o),
         "columns": Columns(o["text_column"], o["text_pair_column"], o["label_column"]),
@@ -254,6 +253,14 @@ def in_scope(o: dict[str, Any]) -> dict[str, Any]:
     }
     names = {"max_samples": "limit", "fields": "fields", "exclude_seen": "exclude_seen", "shard": "shard"}
     return fields | {field: o[name] for name, field in names.items() if name in o}
+
+
+def with_pairs(o: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Scope` where real pairs may be measured too: they are one of the perturbations."""
+    if not o["pairs"]:
+        return in_scope(o)
+    names = tuple(dict.fromkeys((*o["perturbations"], PAIRS.name)))
+    return in_scope(o) | {"perturbations": names, "pairs": Path(o["pairs"])}
 
 
 def source(o: dict[str, Any]) -> Source:

@@ -10,14 +10,13 @@ from difflib import SequenceMatcher
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from rapidfuzz.distance import Levenshtein
+
 from crt.perturbations.engine import SiteFinder
 from crt.records import Site
 
 _OPTION, _STEP = 0.001, 1.0
 """What an option and a single step cost; an equal character costs nothing."""
-
-_Place = tuple[int, int]
-"""A position in the original, and one in the text as written."""
 
 
 class Segment(NamedTuple):
@@ -64,9 +63,10 @@ def unexplained(original: str, written: str, sites: Iterable[Site]) -> list[Segm
     options: dict[int, list[tuple[int, str]]] = {}
     for site in sites:
         options.setdefault(site.start, []).extend((site.end, option) for option in site.options)
+    most = _STEP * (1 + Levenshtein.distance(original, written))
     bound = _STEP
     while (steps := _cheapest(original, written, options, bound)) is None:
-        bound *= 2
+        bound = min(4 * bound, most)
     return steps
 
 
@@ -75,40 +75,45 @@ def _cheapest(
 ) -> list[Segment] | None:
     """Return the single steps of the cheapest alignment; None if it costs as much as the bound, or more.
 
-    Places are gone through in order, and only those that cost less: with a low bound few beside the equal parts.
+    A place, i in the original and j in the text as written, is the number i * width + j. Places are gone through in their order,
+    and only those that cost less than the bound: with a low one few beside the equal parts.
     """
-    goal = (len(original), len(written))
-    cost: dict[_Place, float] = {(0, 0): 0.0}
-    came: dict[_Place, tuple[_Place, bool]] = {}
-    open_: list[_Place] = [(0, 0)]
+    rows, columns = len(original), len(written)
+    width = columns + 1
+    cost: dict[int, float] = {0: 0.0}
+    came: dict[int, tuple[int, bool]] = {}
+    open_ = [0]
     while open_:
         place = heappop(open_)
-        i, j = place
+        i, j = divmod(place, width)
         here = cost[place]
-        equal = i < goal[0] and j < goal[1] and original[i] == written[j]
-        ways: list[tuple[_Place, float, bool]] = [((i + 1, j + 1), here, False)] if equal else []
+        equal = i < rows and j < columns and original[i] == written[j]
+        ways: list[tuple[int, float, bool]] = [(place + width + 1, here, False)] if equal else []
         for end, option in options.get(i, ()):
-            if written.startswith(option, j) and (end, j + len(option)) != place:
-                ways.append(((end, j + len(option)), here + _OPTION, False))
+            to = end * width + j + len(option)
+            if to != place and written.startswith(option, j):
+                ways.append((to, here + _OPTION, False))
         if here + _STEP < bound:
-            steps = ((i + 1, j), (i, j + 1)) if equal else ((i + 1, j + 1), (i + 1, j), (i, j + 1))
-            ways += [(to, here + _STEP, True) for to in steps if to[0] <= goal[0] and to[1] <= goal[1]]
-        for to, total, single in ways:
-            known = cost.get(to)
-            if total < bound and (known is None or total < known):
-                if known is None:
+            steps = ((width + 1, i < rows and j < columns and not equal), (width, i < rows), (1, j < columns))
+            ways += [(place + step, here + _STEP, True) for step, possible in steps if possible]
+        for to, price, single in ways:
+            known = cost.get(to, bound)
+            if price < known:
+                if to not in cost:
                     heappush(open_, to)
-                cost[to], came[to] = total, (place, single)
-    return _single_steps(came, goal) if goal in cost else None
+                cost[to], came[to] = price, (place, single)
+    goal = rows * width + columns
+    return _single_steps(came, goal, width) if goal in cost else None
 
 
-def _single_steps(came: dict[_Place, tuple[_Place, bool]], goal: _Place) -> list[Segment]:
+def _single_steps(came: dict[int, tuple[int, bool]], goal: int, width: int) -> list[Segment]:
     """Return the single steps on the way to a place."""
     found = []
-    while goal in came:
+    while goal:
         before, single = came[goal]
         if single:
-            found.append(Segment(before[0], goal[0], before[1], goal[1]))
+            (start, written_start), (end, written_end) = divmod(before, width), divmod(goal, width)
+            found.append(Segment(start, end, written_start, written_end))
         goal = before
     return found
 

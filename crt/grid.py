@@ -10,8 +10,10 @@ from crt.errors import CrtError, GridError, unknown
 from crt.files import is_file, no_such
 from crt.perturbations import PAIRS, PERTURBATIONS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE, Loaded, load
 from crt.perturbations.engine import FIELDS
+from crt.perturbations.own_words import OwnWords
 from crt.records import CLEAN, Cell, Degree, Measurement
 from crt.redaction import redacted
+from crt.resources import OwnTable
 from crt.tasks import find_task
 
 DEFAULT_PROBS = (0.05, 0.15, 0.30)
@@ -84,12 +86,16 @@ class Scope(Generic[M]):
     """Which texts of a pair are perturbed: both, first or second."""
     exclude_seen: bool = False
     """Leave out the examples whose input also stands in the training split."""
-    tables: Mapping[str, Path] = field(default_factory=dict)
+    tables: Mapping[str, OwnTable] = field(default_factory=dict)
     """The user's own table of a perturbation."""
     pairs: Path | None = None
     """What people wrote, for the perturbation `pairs`."""
     ways: tuple[str, ...] = ()
     """Those of WAYS_TO_EVADE that `evade` disguises words in; empty: all of them."""
+    protect: Path | None = None
+    """A list of words that are never changed."""
+    only: Path | None = None
+    """A list of the only words that are changed."""
     columns: Columns = Columns()
     """Columns of the user's own data."""
     name: str | None = None
@@ -124,17 +130,20 @@ class Scope(Generic[M]):
             faults.append(f"max_samples is {self.limit}; it must be at least 1")
         if self.fields not in FIELDS:
             faults.append(unknown("value of fields", self.fields, FIELDS))
-        faults += [fault for name, path in self.tables.items() for fault in _table_faults(name, path)]
+        faults += [fault for name, table in self.tables.items() for fault in _table_faults(name, table)]
+        words = {"protect": self.protect, "only": self.only}
+        faults += [f"{no_such(p)} (in {name}={p})" for name, p in words.items() if p and not is_file(p)]
         return faults + _ways_faults(self.ways, self.perturbations)
 
     def loaded(self) -> list[Loaded]:
-        """Return the perturbations but `pairs`, which depends on the data set, with the user's own tables and ways.
+        """Return the perturbations but `pairs`, which depends on the data set, with the user's own tables, words and ways.
 
         Raises:
-            ResourceError: a table is missing or malformed.
+            ResourceError: a table or a list is missing or malformed.
         """
+        words = OwnWords.read(self.protect, self.only)
         return [
-            load(name, self.tables.get(name), ways=self.ways if PERTURBATIONS[name].takes_words else ())
+            load(name, self.tables.get(name), words, ways=self.ways if PERTURBATIONS[name].takes_words else ())
             for name in self.perturbations
             if name != PAIRS.name
         ]
@@ -248,12 +257,12 @@ def _seed_faults(seeds: Sequence[int]) -> list[str]:
     return [f"seed {s} is negative" for s in seeds if s < 0]
 
 
-def _table_faults(name: str, path: Path) -> list[str]:
+def _table_faults(name: str, own: OwnTable) -> list[str]:
     if name not in PERTURBATIONS:
-        return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{path})"]
+        return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{own})"]
     if not (PERTURBATIONS[name].table or PERTURBATIONS[name].takes_words):
-        return [f"perturbation '{name}' has no table (in table={name}:{path})"]
-    return [] if is_file(path) else [f"{no_such(path)} (in table={name}:{path})"]
+        return [f"perturbation '{name}' has no table (in table={name}:{own})"]
+    return [] if is_file(own.path) else [f"{no_such(own.path)} (in table={name}:{own})"]
 
 
 def _ways_faults(ways: Sequence[str], perturbations: Sequence[str]) -> list[str]:

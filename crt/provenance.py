@@ -75,6 +75,16 @@ class Setting:
         """The ways to evade that the user chose; empty without a choice."""
         return ",".join(sorted(self.loaded.ways)) if self.loaded else ""
 
+    @property
+    def protect(self) -> str:
+        """The digest of the list of words that are never changed; empty without one."""
+        return self.loaded.words.protect.sha256 if self.loaded and self.loaded.words.protect else ""
+
+    @property
+    def only(self) -> str:
+        """The digest of the list of the only words that are changed; empty without one."""
+        return self.loaded.words.only.sha256 if self.loaded and self.loaded.words.only else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -118,7 +128,15 @@ FACTS: tuple[Fact, ...] = (
     ),
     Fact(
         "ways", lambda s: s.ways, "ways", lambda s: s.ways, of="chosen", stored="perturbed", within=("perturbation",),
-        mark="ways",
+        mark="ways", each="perturbation",
+    ),
+    Fact(
+        "protect", lambda s: s.protect[:16], "protect", lambda s: s.protect, of="chosen", stored="perturbed",
+        within=("perturbation",), mark="protect", each="perturbation",
+    ),
+    Fact(
+        "only", lambda s: s.only[:16], "only", lambda s: s.only, of="chosen", stored="perturbed",
+        within=("perturbation",), mark="only", each="perturbation",
     ),
     Fact(
         "resources", lambda s: _short(s.resources), "resources", lambda s: s.resources, stored="perturbed",

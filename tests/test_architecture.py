@@ -173,7 +173,7 @@ def test_imports_of_others(module):
 HOMES = {
     "mlflow": ("crt.tracking.*",),
     "sqlalchemy": ("crt.tracking.*",),
-    "matplotlib": ("crt.reporting.drawing", "crt.reporting.figures"),
+    "matplotlib": ("crt.reporting.drawing", "crt.reporting.*figures"),
     "click": ("crt.door*", "crt.commands*", "crt.studies.*.command"),
 }
 

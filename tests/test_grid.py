@@ -20,6 +20,7 @@ from crt.grid import (
 )
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE
 from crt.records import CLEAN, Cell, Degree
+from crt.resources import OwnTable
 
 VALID = {"models": ("rule",), "datasets": ("tnews",)}
 
@@ -72,16 +73,20 @@ FAULTS = {
     ),
     "ways of what is not measured": ({"ways": ("space",)}, ["ways is for evade, which is not among the perturbations"]),
     "a table of an unknown perturbation": (
-        {"tables": {"shap": Path(__file__)}},
+        {"tables": {"shap": OwnTable(Path(__file__))}},
         [f"unknown perturbation 'shap'; did you mean 'shape'? {KNOWN} (in table=shap:{__file__})"],
     ),
     "a table where none is used": (
-        {"tables": {"space": Path(__file__)}},
+        {"tables": {"space": OwnTable(Path(__file__))}},
         [f"perturbation 'space' has no table (in table=space:{__file__})"],
     ),
     "a table that is not there": (
-        {"tables": {"shape": Path("no.json")}},
-        ["no.json: no such file (in table=shape:no.json)"],
+        {"tables": {"shape": OwnTable.of("+no.json")}},
+        ["no.json: no such file (in table=shape:+no.json)"],
+    ),
+    "lists that are not there": (
+        {"protect": Path("no.txt"), "only": Path("none.txt")},
+        ["no.txt: no such file (in protect=no.txt)", "none.txt: no such file (in only=none.txt)"],
     ),
 }
 
@@ -104,7 +109,7 @@ def test_all_faults_at_once():
         "seeds": (-1,),
         "limit": 0,
         "fields": "third",
-        "tables": {"space": Path("no.json")},
+        "tables": {"space": OwnTable(Path("no.json"))},
     }
     with pytest.raises(GridError) as caught:
         Grid(**wrong)

@@ -45,8 +45,9 @@ def _sheet(o: dict[str, Any]) -> None:
     outputs.check(o["output_dir"])
     task = replace(task, labels=labels_of(task, data))
     examples = load_split(task, grid.split or task.eval_split, data).examples
+    loaded = grid.loaded()
     sheet, key = audit.sheet(
-        examples, task.labels, grid.loaded(), o["output_dir"], pairs=o["pairs"], prob=o["prob"], seed=o["seed"]
+        examples, task.labels, loaded, o["output_dir"], pairs=o["pairs"], prob=o["prob"], seed=o["seed"]
     )
     questions = "\n".join(f"  {name:<12} {question}" for name, question in audit.QUESTIONS.items())
     say(

@@ -31,7 +31,7 @@ def main(pairs: str, **o: Any) -> None:
     outputs.check(o["output_dir"], LEARNT)
     sets = texts_of(read_pairs(path, original=o["original_column"], written=o["written_column"]))
     texts = [pair for pairs in sets.values() for pair in pairs]
-    hits, segments = held_out_reach(texts, o["minimum"])
+    hits, segments = held_out_reach(texts, o["name"], o["minimum"])
     entries = write_table(texts, o["name"], f"learnt from pairs: {path.name}", o["minimum"], o["output_dir"])
     file = o["output_dir"] / TABLE
     share = f" ({hits / segments:.2f})" if segments else ""

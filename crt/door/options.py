@@ -14,6 +14,7 @@ from crt.files import is_folder, no_such
 from crt.grid import Columns, Shard
 from crt.models import PredictOptions
 from crt.perturbations import PAIRS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE
+from crt.resources import OwnTable
 from crt.tasks import Source, find_task
 
 Command = Callable[..., None]
@@ -137,10 +138,18 @@ SUBJECT = options(option("dataset", str, "chnsenticorp", DATASET), option("model
 SUBJECTS = options(option("dataset", Listed(), "chnsenticorp", DATASET), option("model", Listed(), "", MODEL))
 
 OWN = options(
-    option("table", Pairs(":"), "", "Your own table, like homophone:FILE.json, or words to disguise, evade:FILE.txt."),
+    option(
+        "table",
+        Pairs(":"),
+        "",
+        "Your own table in place of the shipped one, like homophone:FILE.json, or added to it, homophone:+FILE.json; "
+        "evade:FILE.txt lists words to disguise.",
+    ),
     option(
         "ways", Listed(), "", f"How evade disguises a word: {', '.join(WAYS_TO_EVADE)}; default: all, as listed first."
     ),
+    option("protect", TEXT, "", "A file of words that are never changed, one a line: brands, names."),
+    option("only", TEXT, "", "A file of words, one a line: nothing else is changed."),
 )
 
 PERTURBED = options(
@@ -239,7 +248,8 @@ def pairs_file(argument: str, o: dict[str, Any]) -> Path:
 
 def own(o: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Scope` that are made of OWN."""
-    return {"tables": {name: Path(file) for name, file in o["table"].items()}, "ways": o["ways"]}
+    files = {name: Path(o[name]) if o[name] else None for name in ("protect", "only")}
+    return {"tables": {name: OwnTable.of(file) for name, file in o["table"].items()}, "ways": o["ways"], **files}
 
 
 def in_scope(o: dict[str, Any]) -> dict[str, Any]:
@@ -247,9 +257,9 @@ def in_scope(o: dict[str, Any]) -> dict[str, Any]:
     fields = {
         "perturbations": o["perturbations"],
         "split": o["split"],
-        **own(o),
         "columns": Columns(o["text_column"], o["text_pair_column"], o["label_column"]),
         "name": o["name"],
+        **own(o),
     }
     names = {"max_samples": "limit", "fields": "fields", "exclude_seen": "exclude_seen", "shard": "shard"}
     return fields | {field: o[name] for name, field in names.items() if name in o}

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from crt.perturbations.engine import SiteFinder
+from crt.perturbations.script import in_simplified
 from crt.perturbations.text import words
 from crt.records import Site
 
@@ -45,7 +46,7 @@ def evade(listed: Iterable[str], ways: Sequence[Way]) -> SiteFinder:
     """Find the words that somebody would disguise.
 
     Args:
-        listed: the words, wherever they stand, and where they are broken already: 微 信, 微*信.
+        listed: the words in simplified script, wherever they stand, and where they are broken already: 微 信, 微*信.
         ways: the most usual first; a site has what they make of its word, one after the other.
     """
     occurrences = finder_of(listed)
@@ -85,7 +86,7 @@ def _edited(word: str, sites: Sequence[Site]) -> str:
 
 
 def finder_of(listed: Iterable[str]) -> Callable[[str], list[Found]]:
-    """Return what finds words in a text, the longest at each place, from left to right, in any case and width of letters.
+    """Return what finds words in a text, the longest at each place, from left to right, in either script, in any case and width of letters.
 
     A text is gone through once, however many words there are. A word that is broken by a stray mark counts unless it begins
     within another word of the segmentation: 看电影 片子 holds no 影片.
@@ -100,7 +101,7 @@ def finder_of(listed: Iterable[str]) -> Callable[[str], list[Found]]:
             of_start.append(len(plain))
 
     def found(text: str) -> list[Found]:
-        plain, places = _mended(text.translate(_PLAIN))
+        plain, places = _mended(in_simplified(text).translate(_PLAIN))
         spans: list[Found] = []
         at = 0
         while at < len(plain):

@@ -1,26 +1,25 @@
 """What people really write: how much of it the perturbations can produce, and a table learnt from it."""
 
 import json
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Mapping
 from math import isnan
 from pathlib import Path
 
 import pandas as pd
 
 from crt.errors import DataError
-from crt.perturbations import PERTURBATIONS
-from crt.perturbations.guards import entries_meaning_alike, guarded
+from crt.perturbations import PERTURBATIONS, load
 from crt.perturbations.learning import is_held_out, learn
-from crt.perturbations.substitution import substitution
 from crt.reporting.markdown import Markdown
 from crt.reporting.markdown import table as markdown
 from crt.reporting.spreadsheet import write_csv
-from crt.resources import TABLE_SCHEMA, Table
+from crt.resources import TABLE_SCHEMA, OwnTable
 from crt.scoring.reach import TOGETHER, Texts, reach
 from crt.studies.outputs import Files, formats
 from crt.studies.results import staged
 
-NOT_COUNTED = ("synonym_all", "garden_path", "swap", "repeat", "delete", "evade")
+NOT_COUNTED = ("synonym_all", "garden_path", "swap", "repeat", "delete", "evade", "mixture")
 """Left out by default: what composes or widens the others, and slips that explain a change that was made on purpose."""
 
 FAMILIES = tuple(name for name in PERTURBATIONS if name not in NOT_COUNTED)
@@ -76,20 +75,28 @@ def publish(counts: pd.DataFrame, missed: pd.DataFrame, folder: Path) -> str:
     return told
 
 
-def held_out_reach(pairs: Texts, minimum: int) -> tuple[int, int]:
-    """Return how many of the changed segments of the held-out originals a table reaches that is learnt from the others, and all."""
-    entries = learn([pair for pair in pairs if not is_held_out(pair[0])], minimum)
-    table = entries_meaning_alike(Table("learnt", _options(entries), "", modified=True))
-    counts, _ = reach(
-        {"held out": [pair for pair in pairs if is_held_out(pair[0])]},
-        {"learnt": guarded(substitution(table), numbers=True)} if table.entries else {},
-    )
-    row = counts[counts["family"] == TOGETHER].iloc[0]
+def held_out_reach(pairs: Texts, name: str, minimum: int) -> tuple[int, int]:
+    """Return how many changed segments of the held-out originals a table reaches that is learnt from the others, and how many there are.
+
+    Args:
+        pairs: originals, each with the text as somebody wrote it.
+        name: of the perturbation whose table it takes the place of.
+        minimum: of the count of an option.
+    """
+    counts = learn([pair for pair in pairs if not is_held_out(pair[0])], minimum)
+    families = {}
+    with tempfile.TemporaryDirectory() as folder:
+        if counts:
+            path = Path(folder) / TABLE
+            path.write_text(_table(counts, name, ""), encoding="utf-8")
+            families[name] = load(name, OwnTable(path)).find
+    found, _ = reach({"held out": [pair for pair in pairs if is_held_out(pair[0])]}, families)
+    row = found[found["family"] == TOGETHER].iloc[0]
     return int(row["reached"]), int(row["segments"])
 
 
-def write_table(pairs: Texts, name: str, source: str, minimum: int, folder: Path) -> Mapping[str, Sequence[str]]:
-    """Learn a table from all pairs and write it; return its entries.
+def write_table(pairs: Texts, name: str, source: str, minimum: int, folder: Path) -> Mapping[str, Mapping[str, int]]:
+    """Learn a table from all pairs and write it; return its options with their counts.
 
     Args:
         pairs: originals, each with the text as somebody wrote it.
@@ -103,17 +110,18 @@ def write_table(pairs: Texts, name: str, source: str, minimum: int, folder: Path
         CrtError: the table cannot be written.
     """
     counts = learn(pairs, minimum)
-    entries = _options(counts)
-    if not entries:
+    if not counts:
         raise DataError(f"no change stands in {minimum} of the {len(pairs):,} pairs; lower minimum, or give more pairs")
-    content = {"schema": TABLE_SCHEMA, "name": name, "source": source, "entries": entries, "counts": counts}
     with staged(None, folder, LEARNT) as staging:
-        (staging / TABLE).write_text(f"{json.dumps(content, ensure_ascii=False, indent=1)}\n", encoding="utf-8")
-    return entries
+        (staging / TABLE).write_text(_table(counts, name, source), encoding="utf-8")
+    return counts
 
 
-def _options(counts: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[str, ...]]:
-    return {key: tuple(options) for key, options in counts.items()}
+def _table(counts: Mapping[str, Mapping[str, int]], name: str, source: str) -> str:
+    """Return the text of a table."""
+    entries = {key: list(options) for key, options in counts.items()}
+    content = {"schema": TABLE_SCHEMA, "name": name, "source": source, "entries": entries, "counts": counts}
+    return f"{json.dumps(content, ensure_ascii=False, indent=1)}\n"
 
 
 def _share(value: object) -> str:

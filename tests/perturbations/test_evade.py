@@ -6,7 +6,7 @@ from crt.perturbations import LISTED, WAYS_TO_EVADE, load
 from crt.perturbations.evade import evade, finder_of, in_the_way_of
 from crt.perturbations.guards import meaning_alike
 from crt.records import Site
-from crt.resources import load_table
+from crt.resources import OwnTable, load_table
 
 
 def found(text: str, *listed: str) -> list[str]:
@@ -49,7 +49,7 @@ def test_listed_words_keep_their_listed_disguises(tmp_path):
     """A list of words has the disguises that the shipped list knows, and comments in it are passed over."""
     words = tmp_path / "words.txt"
     words.write_text("# mine\n微信 # the app\n  # more\n龙井茶\nC#\n", encoding="utf-8")
-    loaded = load("evade", words)
+    loaded = load("evade", OwnTable(words))
     assert set(loaded.table.entries) == {"微信", "龙井茶", "C#"}
     (site,) = loaded.find("加微信")
     assert site.options[:2] == load_table("evade").entries["微信"][:2]

@@ -34,7 +34,10 @@ def reach(sets: Mapping[str, Texts], families: Mapping[str, SiteFinder]) -> tupl
     for set_, pairs in sets.items():
         for family in (*finders, TOGETHER):
             chosen = list(finders.values()) if family == TOGETHER else [finders[family]]
-            found = [reached(a, b, [site for find in chosen for site in find(a)]) for a, b in pairs]
+            once = {
+                (a, b): reached(a, b, [site for find in chosen for site in find(a)]) for a, b in dict.fromkeys(pairs)
+            }
+            found = [once[pair] for pair in pairs]
             total, hit = sum(map(len, found)), sum(map(sum, found))
             share = hit / total if total else float("nan")
             rows.append((set_, family, total, hit, share, len(pairs), sum(map(all, found))))

@@ -57,6 +57,14 @@ def test_listed_words_keep_their_listed_disguises(tmp_path):
     assert loaded.find("真是垃圾") == ()
 
 
+def test_words_are_added_to_the_shipped_list(tmp_path):
+    """With a + before the file its words stand beside those of the shipped list."""
+    words = tmp_path / "words.txt"
+    words.write_text("龙井茶\n", encoding="utf-8")
+    find = load("evade", OwnTable.of(f"+{words}"), ways=("space",)).find
+    assert [site.options for site in find("喝龙井茶，真是垃圾")] == [("龙 井 茶", "龙 井茶", "龙井 茶"), ("垃 圾",)]
+
+
 def test_ways_are_chosen():
     """Only what is asked for is an option, in the order of WAYS_TO_EVADE."""
     assert WAYS_TO_EVADE[0] == LISTED

@@ -48,7 +48,16 @@ LAYERS = {
         "filelock numpy",
     ),
     "reading": Layer(
-        ("crt.catalogue", "crt.decoding", "crt.labels", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
+        (
+            "crt.catalogue",
+            "crt.decoding",
+            "crt.labels",
+            "crt.pairs",
+            "crt.reading",
+            "crt.resources",
+            "crt.suites",
+            "crt.tasks",
+        ),
         "ground reading",
         "",
         "datasets openpyxl pandas",

@@ -14,12 +14,12 @@ from crt.door.options import (
     SUBJECTS,
     WHOLE,
     Listed,
-    in_scope,
     option,
     prediction,
     scope,
     settings,
     source,
+    with_pairs,
 )
 from crt.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Grid
 from crt.invocation import next_command
@@ -53,7 +53,7 @@ def main(**o: Any) -> None:
         datasets=o["dataset"],
         probs=o["probs"] if o["prob"] is None else (o["prob"],),
         seeds=o["seeds"] if o["seed"] is None else (o["seed"],),
-        **in_scope(o),
+        **with_pairs(o),
     )
     data = source(o)
     reach_hub([grid.task(name) for name in grid.datasets], grid.models, data)

@@ -109,6 +109,18 @@ def clear_of(found: Callable[[str], Iterable[tuple[int, int]]], find: SiteFinder
     return outer
 
 
+def uncut(find: SiteFinder) -> SiteFinder:
+    """Leave out the sites of listed words that cut what no perturbation touches; those that hold it whole stay: QQ群, 二百五."""
+    kept = re.compile(f"{NAMED}|{LATIN}|{NUMBER}")
+
+    def whole(text: str) -> tuple[Site, ...]:
+        sites = find(text)
+        within = {at for match in kept.finditer(text) for at in range(match.start() + 1, match.end())} if sites else ()
+        return tuple(site for site in sites if site.start not in within and site.end not in within)
+
+    return whole
+
+
 def guarded(find: SiteFinder, *, numbers: bool, latin: bool) -> SiteFinder:
     """Leave out the sites of a finder that no perturbation may have.
 

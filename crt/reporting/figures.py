@@ -15,7 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from crt.perturbations import PERTURBATIONS
+from crt.perturbations import PAIRS, PERTURBATIONS
 from crt.reporting.drawing import COLOURS, COLUMN, HEAT, MARKERS, PAGE, ZERO, canvas, plain, save_as, style
 from crt.scoring.metrics import METRICS
 from crt.scoring.summary import NO_EFFECT, no_effect
@@ -162,7 +162,7 @@ def _axis(metric: str) -> str:
 
 
 def _perturbations(summary: pd.DataFrame) -> list[str]:
-    return [name for name in PERTURBATIONS if name in set(summary["perturbation"])]
+    return [name for name in (*PERTURBATIONS, PAIRS.name) if name in set(summary["perturbation"])]
 
 
 def _models(summary: pd.DataFrame) -> list[str]:

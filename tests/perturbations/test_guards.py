@@ -190,7 +190,7 @@ def test_who_is_trusted():
         **dict.fromkeys(("space", "invisible", "mixture"), numbers),
         "digits": {"numbers", "polarity"},
         **dict.fromkeys(("synonym", "synonym_all"), read),
-        **dict.fromkeys(("colloquial", "garden_path", "split", "emoji", "emoji_sound", "letters"), polarity),
+        **dict.fromkeys(("colloquial", "garden_path", "split", "emoji", "emoji_sound", "letters", "evade"), polarity),
         "pinyin": {"negations"},
         "width": {"latin"},
     }

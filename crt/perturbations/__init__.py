@@ -142,7 +142,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             libraries=_WORDS, trusted=frozenset(("negations", "polarity")),
         ),
         Perturbation(
-            "ime", "slips of pinyin input, a word for another: same letters, fuzzy sound, wrong key: 期间 -> 其间",
+            "ime", "slips of pinyin input, a word for another: same letters or a fuzzy sound: 期间 -> 其间",
             partial(substitution, within=False), "ime", resources=(*_POLARITY, *_READINGS), libraries=_WORDS,
         ),
         Perturbation(

@@ -6,9 +6,11 @@ What people were seen to write (`fuzzy_attested.tsv`) stands first, then words, 
 from collections import defaultdict
 from pathlib import Path
 
-from homophone import LICENCE, NAMES, SOURCE, UNSEEMLY, offered, read_characters, usable_words
+from homophone import LICENCE, NAMES, SOURCE, offered, read_characters, usable_words
 from sources import table
 
+UNSEEMLY = frozenset("妓奸淫娼嫖婊屎尿屁尸粪")
+"""In a word that nobody would leave standing: 讲师 -> 僵尸."""
 KEY_COUNT, CANDIDATE_COUNT = 100, 1000
 PER_WORD, PER_CHARACTER = 2, 5
 INITIALS = (("zh", "z"), ("ch", "c"), ("sh", "s"), ("n", "l"))

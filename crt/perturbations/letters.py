@@ -6,6 +6,7 @@ letters alone: the letter of a character is the initial of its syllable.
 
 from collections.abc import Collection, Iterator, Sequence
 
+from crt.errors import ResourceError
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.guards import COUNTED, NUMERALS
 from crt.perturbations.lexicon import OPPOSITES, content, count, others
@@ -35,11 +36,11 @@ def letters(table: Table) -> SiteFinder:
     A function word, and a word of one character, is one only if the table knows it. Letters that mean something else, like
     tm, are in the field "reserved" of the table; they stand for the words that it lists only.
     """
-    reserved = frozenset(table.more.get("reserved", ()))
+    kept = reserved(table)
 
     def options(phrase: Phrase) -> tuple[str, ...]:
         known = [*_listed(table, phrase), *_listed_characters(table, phrase, range(len(phrase.text)))]
-        ruled = [] if phrase.text in FUNCTION_WORDS else [*_ruled(phrase, table.entries, reserved)]
+        ruled = [] if phrase.text in FUNCTION_WORDS else [*_ruled(phrase, table.entries, kept)]
         return _distinct(phrase, [*known, *ruled])
 
     return by_phrase(options, table.entries)
@@ -56,6 +57,18 @@ def digits(table: Table) -> SiteFinder:
         return _distinct(phrase, [*_listed(table, phrase), *_listed_characters(table, phrase, characters)])
 
     return _no_amounts(by_phrase(options, table.entries))
+
+
+def reserved(table: Table) -> frozenset[str]:
+    """Return the small letters that mean something else, from the field "reserved" of a table.
+
+    Raises:
+        ResourceError: the field is no list of texts; the message names the file.
+    """
+    found = table.more.get("reserved", [])
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ResourceError(f'{table.path}: \'reserved\' must be a list of letters, like ["tm", "zb"]')
+    return frozenset(map(str.lower, found))
 
 
 def initials(phrase: Phrase, first: int, last: int) -> str:
@@ -79,26 +92,26 @@ def _listed_characters(table: Table, phrase: Phrase, places: Sequence[int]) -> I
             yield phrase.put(new, at, at + 1)
 
 
-def _ruled(phrase: Phrase, listed: Collection[str], reserved: Collection[str]) -> Iterator[str]:
+def _ruled(phrase: Phrase, listed: Collection[str], kept: Collection[str]) -> Iterator[str]:
     """Yield the phrase with a letter in each word, then with the initials of one, which are read less easily."""
     spots = [
         (at, phrase.syllables[at][0])
         for first, last in phrase.spans()[: len(phrase.words)]
         for at in reversed(range(first, last))
-        if phrase.syllables[at] and _clear(phrase, first, last, at, listed, reserved)
+        if phrase.syllables[at] and _clear(phrase, first, last, at, listed, kept)
     ]
     wholes = [
         (first, last, new)
         for first, last in phrase.spans()[: len(phrase.words)]
         if any(first <= at < last for at, _ in spots)
-        if _frequent(phrase.text[first:last]) and (new := initials(phrase, first, last)) not in reserved
+        if _frequent(phrase.text[first:last]) and (new := initials(phrase, first, last)) not in kept
     ]
     for style in (str.lower, str.upper):
         yield from (phrase.put(style(letter), at, at + 1) for at, letter in spots)
     yield from (phrase.put(new, first, last) for first, last, new in wholes if new)
 
 
-def _clear(phrase: Phrase, first: int, last: int, at: int, listed: Collection[str], reserved: Collection[str]) -> bool:
+def _clear(phrase: Phrase, first: int, last: int, at: int, listed: Collection[str], kept: Collection[str]) -> bool:
     """Tell whether a word is read with a letter in place of a character: any of a long or listed one, the last of two."""
     word, letter = phrase.text[first:last], phrase.syllables[at][0]
     if word in listed:
@@ -106,7 +119,7 @@ def _clear(phrase: Phrase, first: int, last: int, at: int, listed: Collection[st
     placed = last - first > 2 or (last - first == 2 and at == last - 1)
     return (
         placed
-        and not {letter, phrase.text[at]} & {*reserved, *OPPOSITES}
+        and not {letter, phrase.text[at]} & {*kept, *OPPOSITES}
         and others(word, at - first, letter) <= CLEAR * count(word)
     )
 

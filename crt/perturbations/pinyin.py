@@ -1,7 +1,7 @@
 """Words written as pinyin, wholly or in part: 安全 -> anquan, 讨厌 -> 讨yan, as people do to be quick or to get past a filter."""
 
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.letters import initials
+from crt.perturbations.letters import initials, reserved
 from crt.perturbations.phrases import Phrase, by_phrase
 from crt.resources import load_table
 
@@ -12,7 +12,7 @@ def pinyin() -> SiteFinder:
     The options of a phrase are each word spelt, each character spelt from the last one on, several words, and last the
     initials of a word, if they mean nothing else. A syllable of one letter is no pinyin to the eye.
     """
-    reserved = frozenset(load_table("letters").more["reserved"])
+    kept = reserved(load_table("letters"))
 
     def spelt(phrase: Phrase) -> tuple[str, ...]:
         count = len(phrase.words)
@@ -24,7 +24,7 @@ def pinyin() -> SiteFinder:
             if all(phrase.syllables[first:last]) and len(new := "".join(phrase.syllables[first:last])) > 1
         ]
         for first, last in words:
-            if last - first > 1 and (new := initials(phrase, first, last)) and new not in reserved:
+            if last - first > 1 and (new := initials(phrase, first, last)) and new not in kept:
                 options.append(phrase.put(new, first, last))
         return tuple(dict.fromkeys(options))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from homophone import LICENCE, NAMES, SOURCE, offered, read_characters, usable_words
 from sources import table
 
-UNSEEMLY = frozenset("妓奸淫娼嫖婊屎尿屁尸粪")
-"""In a word that nobody would leave standing: 讲师 -> 僵尸."""
+from crt.perturbations.polarity import keeps_polarity
+
 KEY_COUNT, CANDIDATE_COUNT = 100, 1000
 PER_WORD, PER_CHARACTER = 2, 5
 INITIALS = (("zh", "z"), ("ch", "c"), ("sh", "s"), ("n", "l"))
@@ -45,7 +45,7 @@ def words() -> dict[str, list[str]]:
     rows = list(usable_words(KEY_COUNT))
     alike = defaultdict(list)
     for word, sounds, count, tag in sorted(rows, key=lambda row: (-row[2], row[0])):
-        if count >= CANDIDATE_COUNT and tag not in NAMES and not UNSEEMLY & set(word):
+        if count >= CANDIDATE_COUNT and tag not in NAMES:
             alike[folded(sounds)].append((word, sounds))
     entries = {}
     for word, sounds, _, _ in rows:
@@ -53,6 +53,7 @@ def words() -> dict[str, list[str]]:
             other
             for other, heard in alike[folded(sounds)]
             if tones(heard) == tones(sounds) and [s[:-1] for s in heard] != [s[:-1] for s in sounds]
+            if keeps_polarity(word, other)
         ]
         if near:
             entries[word] = near[:PER_WORD]
@@ -68,9 +69,13 @@ def characters() -> dict[str, list[str]]:
     for key, char, sound in read_characters():
         if char in PARTICLES:
             continue
-        near = [(other, heard) for other, heard in alike[fold(sound[:-1])] if heard[:-1] != sound[:-1]]
-        same = [other for other, heard in near if heard[-1] == sound[-1] and other != char]
-        rest = [other for other, heard in near if heard[-1] != sound[-1] and other != char]
+        near = [
+            (other, heard)
+            for other, heard in alike[fold(sound[:-1])]
+            if heard[:-1] != sound[:-1] and other != char and keeps_polarity(char, other)
+        ]
+        same = [other for other, heard in near if heard[-1] == sound[-1]]
+        rest = [other for other, heard in near if heard[-1] != sound[-1]]
         if options := (same or rest)[:PER_CHARACTER]:
             entries[key] = options
     return entries

@@ -3,6 +3,10 @@
 import pytest
 from strategies import loaded
 
+from crt.errors import ResourceError
+from crt.perturbations.letters import letters
+from crt.resources import Table
+
 
 def written(name, text):
     """Return the texts that one edit can give."""
@@ -84,3 +88,10 @@ def test_no_digit_stands_beside_the_next_one():
     first, second = loaded("digits").find("好吧就是")
     assert first.options == ("8",)
     assert second.options == ("就4",)
+
+
+@pytest.mark.parametrize("field", ["tm", [1]])
+def test_reserved_letters_are_a_list(field):
+    """The message names the file, and says what the field should be."""
+    with pytest.raises(ResourceError, match="'reserved' must be a list of letters"):
+        letters(Table("letters", {"垃圾": ("lj",)}, "", modified=True, more={"reserved": field}))

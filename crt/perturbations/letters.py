@@ -114,8 +114,8 @@ def _ruled(phrase: Phrase, listed: Collection[str], kept: Collection[str]) -> It
 def _clear(phrase: Phrase, first: int, last: int, at: int, listed: Collection[str], kept: Collection[str]) -> bool:
     """Tell whether a word is read with a letter in place of a character: any of a long or listed one, the last of two."""
     word, letter = phrase.text[first:last], phrase.syllables[at][0]
-    if word in listed:
-        return True
+    if letter in kept or word in listed:
+        return letter not in kept
     placed = last - first > 2 or (last - first == 2 and at == last - 1)
     return (
         placed

@@ -62,14 +62,14 @@ LATIN = rf"{_LETTER}+(?:[.,:/%+&'_\-]{_LETTER}+)*[%+]*"
 
 NUMERALS = "〇零一二三四五六七八九十百千万亿两俩仨几半壹贰叁肆伍陆柒捌玖拾佰仟萬億兩倆幾貳參陸"
 
-_COUNTED = (
+COUNTED = (
     "个個只隻条條张張本把座间間家口位名件次遍趟回天年月日号號秒周岁歲元块塊毛角斤克吨噸米里层層楼樓级級星届屆期集部首"
     "支枝棵颗顆粒滴朵片辆輛架艘列台臺套双雙副群组組排串束堆份杯瓶碗盘盤盒包袋箱桶罐壶壺锅鍋餐顿頓场場局轮輪圈句字页頁"
     "章节節段篇则則题題项項种種类類款代辈輩倍折"
 )
 """Measure words after which 一 is a number too."""
 
-_MEASURES = f"[{_COUNTED}等分时時点點成步脚声聲行道面样樣頭头些下起边邊人者点钟钱]"
+_MEASURES = f"[{COUNTED}等分时時点點成步脚声聲行道面样樣頭头些下起边邊人者点钟钱]"
 
 NUMBER = "|".join(
     (
@@ -77,7 +77,7 @@ NUMBER = "|".join(
         f"第[{NUMERALS}]{_MEASURES}?",
         f"[{NUMERALS}]分之[{NUMERALS}]+",
         f"[{NUMERALS.replace('一', '')}][多来余餘]?{_MEASURES}?",
-        f"一[{_COUNTED}]",
+        f"一[{COUNTED}]",
         f"(?<=[0-9０-９]){_MEASURES}",
     )
 )

@@ -66,7 +66,7 @@ def in_latex(
     for group, members in groupby(numbered, key=lambda row: row[1][0]):
         lines.append(r"\midrule")
         for place, (number, row) in enumerate(members_ := list(members)):
-            first = [rf"\multirow{{{len(members_)}}}{{*}}{{{tex(group)}}}" if place == 0 else ""] if grouped else []
+            first = [_once(group, len(members_)) if place == 0 else ""] if grouped else []
             values = [_value(text, bold=(number, column) in best) for column, text in enumerate(row[2:], 2)]
             lines.append(" & ".join([*first, tex(row[1]), *values]) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}" + ("" if fits else "}")]
@@ -75,6 +75,11 @@ def in_latex(
         lines.append(rf"\par\smallskip\parbox{{\linewidth}}{{\scriptsize\raggedright {tex(told)}}}")
     lines += [f"% {' '.join(printable(comment).split())}", rf"\end{{{environment}}}"]
     return "\n".join(lines) + "\n"
+
+
+def _once(group: str, rows: int) -> str:
+    """Return the name of a group, in the middle of its rows."""
+    return tex(group) if rows == 1 else rf"\multirow{{{rows}}}{{*}}{{{tex(group)}}}"
 
 
 def _value(text: str, *, bold: bool) -> str:

@@ -191,6 +191,11 @@ def labels_of(task: Task, source: Source) -> tuple[str, ...]:
     return tuple(counts)
 
 
+def with_labels(task: Task, source: Source) -> Task:
+    """Return the task with its labels; see `labels_of`."""
+    return replace(task, labels=labels_of(task, source))
+
+
 def load_split(task: Task, split: str, source: Source) -> Split:
     """Read one split of a task whose labels are known.
 

@@ -40,6 +40,7 @@ LAYERS = {
             "crt.files",
             "crt.invocation",
             "crt.liveness",
+            "crt.outside",
             "crt.randomness",
             "crt.records",
             "crt.redaction",
@@ -59,7 +60,9 @@ LAYERS = {
         "numpy pandas opencc jieba rjieba rapidfuzz scipy",
     ),
     "models": Layer(
-        ("crt.models*",), "ground reading values models", "numpy torch transformers accelerate safetensors requests"
+        ("crt.models*",),
+        "ground reading values models",
+        "numpy torch transformers accelerate safetensors requests sklearn pandas mlflow",
     ),
     "tracking": Layer(
         ("crt.tracking*",),
@@ -162,7 +165,7 @@ def test_imports_of_others(module):
 
 
 HOMES = {
-    "mlflow": ("crt.tracking.*",),
+    "mlflow": ("crt.tracking.*", "crt.models.registered"),
     "sqlalchemy": ("crt.tracking.*",),
     "matplotlib": ("crt.reporting.drawing", "crt.reporting.figures"),
     "click": ("crt.door*", "crt.commands*", "crt.studies.*.command"),
@@ -171,7 +174,7 @@ HOMES = {
 
 @pytest.mark.parametrize(("distribution", "homes"), HOMES.items())
 def test_few_homes(distribution, homes):
-    """MLflow and SQLAlchemy are imported in one folder, matplotlib in drawing and figures, click by the commands."""
+    """MLflow and SQLAlchemy are imported in one folder (and where a model of MLflow is loaded), matplotlib in drawing and figures, click by the commands."""
     users = {m for m in SOURCES for found in imports(m) if found.module.partition(".")[0] == distribution}
     assert users
     strangers = {module for module in users if not any(fnmatchcase(module, home) for home in homes)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +12,7 @@ from crt.catalogue import Task
 from crt.errors import ModelError, one_of
 from crt.files import exists
 from crt.labels import label_map_for, same_label
-from crt.records import RULE, TINY, Input, Prediction
+from crt.records import LOGGED, REGISTERED, RULE, TFIDF, TINY, Input, Prediction
 from crt.tasks import Source, slug
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ BASELINES = ("bert-base-chinese", "hfl/chinese-roberta-wwm-ext", "hfl/chinese-ma
 """The encoders that the baselines matrix trains by default."""
 
 
-EMBEDDING, ZEROSHOT = "embedding", "zeroshot"
-"""What stands before the colon of a spec: a sentence encoder with class means, a language model with a prompt."""
+EMBEDDING, ZEROSHOT, PYTHON = "embedding", "zeroshot", "python"
+"""What stands before the colon of a spec: a sentence encoder with class means, a language model with a prompt, a function."""
 
 
 class Predictor(Protocol):
@@ -85,7 +86,7 @@ class ModelKind:
     summary: str
     """One line for the reference page."""
     start: str
-    """What its specs begin with, up to a colon; without one it is the whole spec; empty: any other spec."""
+    """What its specs begin with, up to a colon or slash; without one it is the whole spec; empty: any other spec."""
     load: Callable[[str, Task, "Accelerator", PredictOptions, Source], Predictor]
     """Loads a model, given what follows `start`."""
     own_labels: bool
@@ -95,7 +96,7 @@ class ModelKind:
 
     def fits(self, spec: str) -> bool:
         """Tell whether a spec asks for this kind."""
-        return spec.startswith(self.start) if self.start[-1:] in ("", ":") else spec == self.start
+        return spec.startswith(self.start) if self.start[-1:] in ("", ":", "/") else spec == self.start
 
 
 def _load_rule(_: str, task: Task, *__: object) -> Predictor:
@@ -106,6 +107,26 @@ def _load_rule(_: str, task: Task, *__: object) -> Predictor:
 
 def _load_tiny(*_: object) -> Predictor:
     raise ModelError(f"'{TINY}' has random weights and is for training only: train it first, then evaluate it")
+
+
+def _load_tfidf(_: str, task: Task, __: "Accelerator", options: PredictOptions, source: Source) -> Predictor:
+    from crt.models.tfidf import load_tfidf
+
+    return load_tfidf(task, options, source)
+
+
+def _load_python(spec: str, task: Task, _: "Accelerator", options: PredictOptions, source: Source) -> Predictor:
+    from crt.models.function import load_python
+
+    return load_python(spec, task, options, source)
+
+
+def _load_registered(
+    start: str, rest: str, task: Task, _: "Accelerator", options: PredictOptions, source: Source
+) -> Predictor:
+    from crt.models.registered import load_registered
+
+    return load_registered(start + rest, task, options, source)
 
 
 def _load_embedding(
@@ -140,6 +161,22 @@ MODELS: Mapping[str, ModelKind] = {
             "tiny", "a small BERT with random weights, for training only: `tiny`", TINY, _load_tiny, own_labels=False, on_hub=False
         ),
         ModelKind(
+            "tfidf", "character n-grams and logistic regression, fitted to the training split in seconds, a floor: `tfidf`", TFIDF,
+            _load_tfidf, own_labels=False, on_hub=False,
+        ),
+        ModelKind(
+            "python", "a function from a list of texts to labels or probabilities: `python:PACKAGE.MODULE:FUNCTION`",
+            f"{PYTHON}:", _load_python, own_labels=False, on_hub=False,
+        ),
+        ModelKind(
+            "registered", "a model of any other flavour in MLflow's registry, whose code is run: `models:/NAME/VERSION`, `models:/NAME@ALIAS`",
+            REGISTERED, partial(_load_registered, REGISTERED), own_labels=True, on_hub=False,
+        ),
+        ModelKind(
+            "logged", "the same, as a run has logged it: `runs:/RUN/PATH`",
+            LOGGED, partial(_load_registered, LOGGED), own_labels=True, on_hub=False,
+        ),
+        ModelKind(
             "embedding", "a sentence encoder and the mean of each class of the training split: `embedding:ID`",
             f"{EMBEDDING}:", _load_embedding, own_labels=False, on_hub=True,
         ),
@@ -148,7 +185,7 @@ MODELS: Mapping[str, ModelKind] = {
             f"{ZEROSHOT}:", _load_zeroshot, own_labels=False, on_hub=True,
         ),
         ModelKind(
-            "checkpoint", "a sequence classifier of transformers: a folder, a hub id, `models:/NAME@ALIAS` or `models:/NAME/VERSION`",
+            "checkpoint", "a sequence classifier of transformers: a folder, a hub id, or as MLflow holds it, `models:/NAME@ALIAS`, `models:/NAME/VERSION`",
             "", _load_checkpoint, own_labels=True, on_hub=True,
         ),
     )

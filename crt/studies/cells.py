@@ -21,7 +21,7 @@ from crt.provenance import Setting, fingerprint
 from crt.records import CLEAN, Input, MeasurementRecord, ResolvedModel
 from crt.scoring import slices
 from crt.studies.answers import at_hand, model_params
-from crt.tasks import Source, Split, check_split, labels_of, load_split, seen_in_training
+from crt.tasks import Source, Split, check_split, load_split, seen_in_training, with_labels
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -221,7 +221,7 @@ def _groups(
     for dataset in scope.datasets:
         task = scope.task(dataset)
         if "train" in task.files:
-            task = replace(task, labels=labels_of(task, source))
+            task = with_labels(task, source)
         check_split(task, scope.split or task.eval_split, source)
         tasks[dataset], seen_in[dataset] = task, seen_in_training(task, source, scope.split or task.eval_split)
         for spec in scope.models:

@@ -30,7 +30,7 @@ from crt.catalogue import Task
 from crt.errors import TrackingError, remedy
 from crt.grid import measurement_params, measurement_title
 from crt.invocation import next_command
-from crt.records import RULE, Cell, MeasurementRecord, ResolvedModel
+from crt.records import LOGGED, REGISTERED, RULE, Cell, MeasurementRecord, ResolvedModel
 from crt.redaction import redacted
 from crt.tracking import registry
 from crt.tracking.history import (
@@ -221,11 +221,11 @@ class MlflowTracker:
                     next_command("train", {"dataset": task.name}),
                 )  # fmt: skip
                 self.log_tags({"mlflow.runName": f"rule on {task.name} (no model registered)"})
-        if not spec.startswith("models:/"):
+        if not spec.startswith((REGISTERED, LOGGED)):
             return ResolvedModel(spec, spec)
-        folder, version = registry.resolve(spec)
-        log.info("model %s is version %s", spec, version)
-        return ResolvedModel(folder, f"models:/{version}")
+        found = registry.resolve(spec)
+        log.info("model %s is %s", spec, found.source)
+        return found
 
     def log_params(self, params: Mapping[str, object]) -> None:
         """Log params of the run; a value that was logged before stays."""

@@ -211,7 +211,7 @@ def test_the_most_robust_version(invoke, small_default, monkeypatch):
 def test_a_card_of_cells_that_were_measured_by_the_folder(invoke, small_default):
     """A checkpoint that was evaluated by its folder gets its card once it is asked for by the registry, measuring nothing."""
     invoke("train", "--smoke", "true", "--dataset", "sample", "--num_train_epochs", "1")
-    folder, _ = registry.resolve("models:/crt-sample/1")
+    folder = registry.resolve("models:/crt-sample/1").spec
     invoke("evaluate", "--dataset", "sample", *small_default, "--model", folder)
     cells = read_stored((), ()).cells
     assert "## On test" not in mlflow.MlflowClient().get_model_version("crt-sample", "1").description

@@ -8,7 +8,7 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 .PHONY: demo test test-latest test-oldest lint check slow docs bench manifest tables
 
 demo: .venv/runtime
-	PATH="$(CURDIR)/$(BIN):$$PATH" MLFLOW_TRACKING_URI=$${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db} mlflow run . --env-manager local
+	PATH="$(CURDIR)/$(BIN):$$PATH" MLFLOW_TRACKING_URI=$${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db} mlflow run . --experiment-name crt-demo --env-manager local
 
 test: .venv/dev
 	$(BIN)/python -m pytest -n auto

@@ -8,10 +8,12 @@ from typing import ClassVar, Generic, TypeVar
 from crt.catalogue import Task
 from crt.errors import CrtError, GridError, unknown
 from crt.files import is_file, no_such
-from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS
+from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded, load
 from crt.perturbations.engine import FIELDS
+from crt.perturbations.own_words import OwnWords
 from crt.records import CLEAN, Cell, Degree, Measurement
 from crt.redaction import redacted
+from crt.resources import OwnTable
 from crt.tasks import find_task
 
 DEFAULT_PROBS = (0.05, 0.15, 0.30)
@@ -84,8 +86,12 @@ class Scope(Generic[M]):
     """Which texts of a pair are perturbed: both, first or second."""
     exclude_seen: bool = False
     """Leave out the examples whose input also stands in the training split."""
-    tables: Mapping[str, Path] = field(default_factory=dict)
+    tables: Mapping[str, OwnTable] = field(default_factory=dict)
     """The user's own table of a perturbation."""
+    protect: Path | None = None
+    """A list of words that are never changed."""
+    only: Path | None = None
+    """A list of the only words that are changed."""
     columns: Columns = Columns()
     """Columns of the user's own data."""
     name: str | None = None
@@ -115,7 +121,18 @@ class Scope(Generic[M]):
             faults.append(f"max_samples is {self.limit}; it must be at least 1")
         if self.fields not in FIELDS:
             faults.append(unknown("value of fields", self.fields, FIELDS))
-        return faults + [fault for name, path in self.tables.items() for fault in _table_faults(name, path)]
+        faults += [fault for name, table in self.tables.items() for fault in _table_faults(name, table)]
+        words = {"protect": self.protect, "only": self.only}
+        return faults + [f"{no_such(p)} (in {name}={p})" for name, p in words.items() if p and not is_file(p)]
+
+    def loaded(self) -> list[Loaded]:
+        """Return the perturbations, with the user's own tables and words.
+
+        Raises:
+            ResourceError: a table or a list is missing or malformed.
+        """
+        words = OwnWords.read(self.protect, self.only)
+        return [load(name, self.tables.get(name), words) for name in self.perturbations]
 
     def cells(self, model: str, dataset: str, perturbation: str) -> tuple[M, ...]:
         """Return what is measured of a model on a data set under one perturbation, or under none, `CLEAN`."""
@@ -226,12 +243,14 @@ def _seed_faults(seeds: Sequence[int]) -> list[str]:
     return [f"seed {s} is negative" for s in seeds if s < 0]
 
 
-def _table_faults(name: str, path: Path) -> list[str]:
+def _table_faults(name: str, own: OwnTable) -> list[str]:
     if name not in PERTURBATIONS:
-        return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{path})"]
+        return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{own})"]
     if not (PERTURBATIONS[name].table or PERTURBATIONS[name].takes_words):
-        return [f"perturbation '{name}' has no table (in table={name}:{path})"]
-    return [] if is_file(path) else [f"{no_such(path)} (in table={name}:{path})"]
+        return [f"perturbation '{name}' has no table (in table={name}:{own})"]
+    if own.adds and not PERTURBATIONS[name].table:
+        return [f"perturbation '{name}' ships no list to add to; write table={name}:{own.path} (in table={name}:{own})"]
+    return [] if is_file(own.path) else [f"{no_such(own.path)} (in table={name}:{own})"]
 
 
 def _list_faults(kind: str, values: Sequence[object]) -> list[str]:

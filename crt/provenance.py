@@ -70,6 +70,16 @@ class Setting:
         """The digest of the table; empty without one."""
         return self.loaded.table.sha256 if self.loaded and self.loaded.table else ""
 
+    @property
+    def protect(self) -> str:
+        """The digest of the list of words that are never changed; empty without one."""
+        return self.loaded.words.protect.sha256 if self.loaded and self.loaded.words.protect else ""
+
+    @property
+    def only(self) -> str:
+        """The digest of the list of the only words that are changed; empty without one."""
+        return self.loaded.words.only.sha256 if self.loaded and self.loaded.words.only else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -83,8 +93,8 @@ class Fact:
     """Its name in the fingerprint; empty: it is no part of it."""
     value: Callable[[Setting], object] | None = None
     """Its value in the fingerprint."""
-    of: Literal["every", "clean", "perturbed"] = "every"
-    """The cells in whose fingerprint it stands."""
+    of: Literal["every", "clean", "perturbed", "worded"] = "every"
+    """The cells in whose fingerprint it stands; worded ones are those that the user gave a list of words for."""
     stored: Literal["every", "perturbed"] = "every"
     """The cells that it is a param of."""
     within: tuple[str, ...] | None = None
@@ -110,6 +120,14 @@ FACTS: tuple[Fact, ...] = (
     Fact(
         "table_sha256", lambda s: s.table[:16], "table", lambda s: s.table, of="perturbed", stored="perturbed",
         within=("perturbation",), mark="tables", each="perturbation",
+    ),
+    Fact(
+        "protect", lambda s: s.protect[:16], "protect", lambda s: s.protect, of="worded", stored="perturbed",
+        within=("perturbation",), mark="protect", each="perturbation",
+    ),
+    Fact(
+        "only", lambda s: s.only[:16], "only", lambda s: s.only, of="worded", stored="perturbed",
+        within=("perturbation",), mark="only", each="perturbation",
     ),
     Fact(
         "resources", lambda s: _short(s.resources), "resources", lambda s: s.resources, stored="perturbed",
@@ -152,9 +170,13 @@ def fingerprint(measurement: Measurement, setting: Setting) -> str:
         value = getattr(measurement, name)
         return repr(float(value)) if name in ("prob", "degree") else value
 
-    kind = "perturbed" if setting.loaded else "clean"
+    kinds = [
+        "every",
+        "perturbed" if setting.loaded else "clean",
+        *(["worded"] if setting.protect or setting.only else []),
+    ]
     facts: dict[str, object] = {measurement.kind: [named(name) for name in NAMES[measurement.kind]]}
-    facts |= {fact.key: fact.value(setting) for fact in FACTS if fact.value and fact.of in ("every", kind)}
+    facts |= {fact.key: fact.value(setting) for fact in FACTS if fact.value and fact.of in kinds}
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -5,6 +5,7 @@ the subset or on the number of processes. Keys are hashed with BLAKE2b; position
 SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from json.encoder import encode_basestring_ascii
@@ -43,11 +44,10 @@ def uniforms(bases: ArrayLike, positions: ArrayLike, *, stream: int = 0) -> NDAr
     return draws
 
 
-def smallest(names: list[str], count: int, *, key: str) -> list[int]:
-    """Return the indices, in ascending order, of the `count` names with the smallest draw.
+def smallest(names: Sequence[str | int], count: int, *, key: str) -> list[int]:
+    """Return the indices, in ascending order, of the `count` names with the smallest draw; of equal names the first ones.
 
-    The choice is nested (a smaller count chooses a subset) and does not depend on the order of the names.
+    The choice is nested (a smaller count chooses a subset), and which names it takes does not depend on their order.
     """
     draws = uniforms([base(key, name) for name in names], np.zeros(len(names), dtype=np.int64))
-    order = sorted(range(len(names)), key=lambda row: (draws[row], names[row]))
-    return sorted(order[:count])
+    return sorted(np.argsort(draws, kind="stable")[:count].tolist())

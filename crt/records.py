@@ -7,6 +7,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crt import randomness
+
 Input = tuple[str, ...]
 """One text, or premise and hypothesis; the fields are never joined by a marker."""
 
@@ -23,6 +25,11 @@ class Example:
     """Index into the labels of the task."""
     groups: tuple[str, ...] = ()
     """Values of the group columns of the task, for a probing set."""
+
+    @property
+    def key(self) -> int:
+        """What its draws belong to: the text of all its fields, as read. Equal inputs draw alike, wherever they stand."""
+        return randomness.base(*self.input)
 
 
 class Site(NamedTuple):

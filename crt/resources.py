@@ -89,6 +89,54 @@ class Table:
     """The file, for messages."""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnTable:
+    """A file of the user's for a perturbation: a table, or a list of words."""
+
+    path: Path
+    """The file."""
+    adds: bool = False
+    """Its entries are added to the shipped table; else they take its place."""
+
+    @classmethod
+    def of(cls, text: str) -> "OwnTable":
+        """Return it as an option writes it: FILE, or +FILE where it adds."""
+        return cls(Path(text.removeprefix("+")), text.startswith("+"))
+
+    def __str__(self) -> str:
+        return f"{'+' if self.adds else ''}{self.path}"
+
+
+def own_table(name: str, own: OwnTable | None) -> Table:
+    """Return the shipped table of a name, or the user's own: in its place, or with the shipped entries behind its own.
+
+    Raises:
+        ResourceError: see `load_table`.
+    """
+    table = load_table(name, own.path if own else None)
+    return joined(table, load_table(name)) if own and own.adds else table
+
+
+def joined(own: Table, shipped: Table) -> Table:
+    """Return the entries of two tables; where both have a key, the options of the first one come first.
+
+    Lists among the other fields are joined in the same way.
+    """
+    keys = dict.fromkeys([*shipped.entries, *own.entries])
+    more = dict(shipped.more)
+    for name, value in own.more.items():
+        both = isinstance(value, list) and isinstance(more.get(name), list)
+        more[name] = [*value, *more[name]] if both else value
+    return Table(
+        own.name,
+        {key: tuple(dict.fromkeys([*own.entries.get(key, ()), *shipped.entries.get(key, ())])) for key in keys},
+        sha256(f"{own.sha256}+{shipped.sha256}".encode()).hexdigest(),
+        modified=True,
+        more=more,
+        path=own.path,
+    )
+
+
 def load_table(name: str, path: Path | None = None) -> Table:
     """Read and check `resources/perturbations/<name>.json`, or the user's own `path` in its place.
 

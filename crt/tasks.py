@@ -68,10 +68,10 @@ class Split:
         return Split(self.task, self.name, tuple(e for e in self.examples if keep(e)), self.unlabelled)
 
     def limited(self, count: int | None) -> "Split":
-        """Return a stable subset of at most `count` examples; a smaller count gives a subset of a larger one."""
+        """Return a subset of at most `count` examples, drawn by their inputs; a smaller count gives a subset of a larger one."""
         if count is None or count >= len(self.examples):
             return self
-        rows = randomness.smallest([example.id for example in self.examples], count, key="subset")
+        rows = randomness.smallest([example.key for example in self.examples], count, key="subset")
         return Split(self.task, self.name, tuple(self.examples[row] for row in rows), self.unlabelled)
 
 
@@ -294,6 +294,11 @@ def seen_in_training(task: Task, source: Source, split: str = "") -> frozenset[I
     if "train" not in task.files or (root is not None and not (root / task.files["train"]).is_file()):
         return None
     return frozenset(tuple(_field(task, row, c) for c in task.fields) for row in _rows(task, "train", source))
+
+
+def input_digest(value: Input) -> str:
+    """Return 16 hexadecimal digits that tell an input, all of its fields, from others."""
+    return rows_digest([value])
 
 
 def _rows(task: Task, split: str, source: Source) -> list[Row]:

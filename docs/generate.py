@@ -31,8 +31,8 @@ In the order of the columns; the first {count}, after the five keys `model`, `da
 PERTURBATIONS_TEXT = """
 ## Perturbations
 
-Each takes a prob, the share of its sites to edit, and a seed. A table can be replaced by your own with the option
-`table`. How to add one: [adding.md](adding.md).
+Each takes a prob, the share of its sites to edit, and a seed. A table can be replaced by your own, or added to, with the
+option `table`; `protect` and `only` bind all of them to words of yours. How to add one: [adding.md](adding.md).
 """
 TASKS_TEXT = """
 ## Data sets

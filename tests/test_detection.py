@@ -10,14 +10,15 @@ from sklearn.metrics import balanced_accuracy_score
 from strategies import PROPERTY
 
 from crt.errors import DataError
-from crt.perturbations import load
+from crt.perturbations import FAMILIES, PERTURBATIONS, WAYS_TO_EVADE, load, relatives
 from crt.records import Example, Prediction
 from crt.scoring.metrics import balanced_accuracy, recalls
 from crt.studies.detect import command as detect
 from crt.studies.detect.attacks import PARTS, Attacked, downsampled, from_file, from_perturbations, labels_of, split
 from crt.studies.detect.detectors import training_space
 from crt.studies.detect.features import Surprise, points_of, text_features, victim_features
-from crt.studies.detect.study import Verdict, _successful
+from crt.studies.detect.results import Verdict
+from crt.studies.detect.study import _leave_one_out, _successful
 
 
 def texts(sources, attacks=("a", "b")):
@@ -76,6 +77,8 @@ def test_downsampling():
     assert len(kept) == 50
     assert {100 + k for k in range(30)} <= set(kept)
     assert len(downsampled(rows[90:], labelling=False, seed=1)) == 40
+    turned = rows[::-1]
+    assert {turned[row] for row in downsampled(turned, labelling=True, seed=1)} == {rows[row] for row in kept}
 
 
 def test_unchanged_texts_are_no_attacks():
@@ -197,6 +200,31 @@ def test_labels():
     assert labels_of(rows, labelling=True)[1] == ("clean", "a", "b")
 
 
+def test_families():
+    """Every perturbation has a family; what composes others is related to all of them, and an unknown one to itself."""
+    assert set().union(*FAMILIES.values()) == set(PERTURBATIONS), "edit FAMILIES in crt/perturbations/__init__.py"
+    assert relatives("ime") == {"homophone", "ime", "evade"}
+    assert relatives("martian") == {"martian", "traditional", "traditional_tw", "evade"}
+    assert set(WAYS_TO_EVADE) <= relatives("evade")
+    assert relatives("TextFooler") == {"TextFooler"}
+
+
+def test_an_attack_is_left_out_with_its_family():
+    """Of two relatives neither is in the training of the other's detector; attacks of one family alone have no such row."""
+    rng = np.random.default_rng(0)
+    names = np.repeat(["clean", "homophone", "ime", "space"], 40)
+    shown = [Attacked((str(k),), name, (str(k),)) for k, name in enumerate(names)]
+    # only the second feature gives homophone and ime away, only the first gives space away
+    marks = {"clean": (0, 0), "homophone": (0, 9), "ime": (0, 9), "space": (9, 0)}
+    matrix = np.array([marks[name] for name in names]) + rng.normal(size=(160, 2)) / 10
+    found = _leave_one_out("gradient boosting", shown, matrix, shown, matrix, seed=1).set_index("left_out")
+    assert found["with_it"].to_dict() == {"homophone": "ime", "ime": "homophone", "space": ""}
+    assert (found["recall"] < 0.2).all()
+    related = names != "space"
+    some = [text for text, kept in zip(shown, related, strict=True) if kept]
+    assert _leave_one_out("gradient boosting", some, matrix[related], some, matrix[related], seed=1).empty
+
+
 def test_the_command(invoke, tmp_path):
     """`detect` attacks the built-in reviews, with a small encoder beside, and stores scores and tables."""
     import mlflow
@@ -214,12 +242,25 @@ def test_the_command(invoke, tmp_path):
     assert scores["balanced_accuracy"][0] > 0.6
     unseen = pd.read_csv(out / "unseen_attacks.csv")
     assert unseen["left_out"].tolist() == ["space", "martian", "traditional"]
+    assert unseen["with_it"].fillna("").tolist() == ["", "traditional", "martian"]
+    assert "| martian | traditional |" in shown
+    assert "fewer than 30 test texts: clean 16" in shown
+    texts = pd.read_csv(out / "detection_texts.csv")
+    assert set(texts["part"]) == {"train", "validation", "test"}
+    test = texts[texts["part"] == "test"]
+    found = pd.crosstab(test["attack"], test["labelling_features"])
+    assert texts[texts["part"] != "test"]["labelling_features"].isna().all()
+    assert (texts[texts["attack"] == "clean"]["text_1"] == texts[texts["attack"] == "clean"]["source_1"]).all()
+    assert ((test["detection_features_score"] > 0.5) == (test["detection_features"] == "attack")).all()
     (run,) = mlflow.search_runs(search_all_experiments=True, output_format="list")
     assert run.data.metrics["detection_balanced_accuracy"] == pytest.approx(scores["balanced_accuracy"][0])
     assert run.data.params["model_source"] == "rule"
     assert run.data.params["cfg.prob"] == "0.15"
     confusion = pd.read_csv(out / "confusion_labelling_features.csv", index_col=0)
     assert list(confusion.columns) == ["clean", "space", "martian", "traditional"]
+    assert found.reindex_like(confusion).fillna(0).to_numpy().tolist() == confusion.to_numpy().tolist()
+    stored = {file.path for file in mlflow.MlflowClient().list_artifacts(run.info.run_id)}
+    assert {"detection_texts.csv", "unseen_attacks.csv"} <= stored
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from crt.reading import read_rows
 from crt.records import Example
 from crt.reporting.page.examples import browser
 from crt.reporting.table import PaperTable
-from crt.resources import load_table, resource_dir
+from crt.resources import OwnTable, load_table, resource_dir
 from crt.scoring.slices import facts_of
 from crt.tasks import TASKS
 
@@ -224,7 +224,7 @@ def test_mutated_tables(tmp_path):
         path = tmp_path / f"bad{number}.json"
         path.write_bytes(mutated(content, rng))
         try:
-            load("emoji", path).find("牛年大吉，这部电影很好看")
+            load("emoji", OwnTable(path)).find("牛年大吉，这部电影很好看")
         except ResourceError as error:
             refused += path.name in str(error) or pytest.fail(f"{path.name} is not named: {error}")
     assert refused

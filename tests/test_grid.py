@@ -20,6 +20,7 @@ from crt.grid import (
 )
 from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS
 from crt.records import CLEAN, Cell, Degree
+from crt.resources import OwnTable
 
 VALID = {"models": ("rule",), "datasets": ("tnews",)}
 
@@ -67,16 +68,24 @@ FAULTS = {
         ["fields is second, but tnews has one text an example: nothing would be perturbed"],
     ),
     "a table of an unknown perturbation": (
-        {"tables": {"shap": Path(__file__)}},
+        {"tables": {"shap": OwnTable(Path(__file__))}},
         [f"unknown perturbation 'shap'; did you mean 'shape'? {KNOWN} (in table=shap:{__file__})"],
     ),
     "a table where none is used": (
-        {"tables": {"space": Path(__file__)}},
+        {"tables": {"space": OwnTable(Path(__file__))}},
         [f"perturbation 'space' has no table (in table=space:{__file__})"],
     ),
     "a table that is not there": (
-        {"tables": {"shape": Path("no.json")}},
-        ["no.json: no such file (in table=shape:no.json)"],
+        {"tables": {"shape": OwnTable.of("+no.json")}},
+        ["no.json: no such file (in table=shape:+no.json)"],
+    ),
+    "words added to none": (
+        {"tables": {"evade": OwnTable(Path(__file__), adds=True)}},
+        [f"perturbation 'evade' ships no list to add to; write table=evade:{__file__} (in table=evade:+{__file__})"],
+    ),
+    "lists that are not there": (
+        {"protect": Path("no.txt"), "only": Path("none.txt")},
+        ["no.txt: no such file (in protect=no.txt)", "none.txt: no such file (in only=none.txt)"],
     ),
 }
 
@@ -99,7 +108,7 @@ def test_all_faults_at_once():
         "seeds": (-1,),
         "limit": 0,
         "fields": "third",
-        "tables": {"space": Path("no.json")},
+        "tables": {"space": OwnTable(Path("no.json"))},
     }
     with pytest.raises(GridError) as caught:
         Grid(**wrong)

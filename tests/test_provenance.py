@@ -9,6 +9,7 @@ from crt import provenance
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
 from crt.perturbations import PERTURBATIONS, Loaded, load
+from crt.perturbations.own_words import OwnWords
 from crt.provenance import FACTS, Fact, Setting, fingerprint, like_the_newest, params, signature
 from crt.records import CLEAN, Cell, Degree
 from crt.reporting.card import card
@@ -29,6 +30,7 @@ SPANS = [
 """The intervals that a card shows."""
 CELL = Cell("bert", "tnews", "synonym", 0.15, 13)
 TABLE = Table("synonym", {"喜欢": ("喜爱",)}, "5" * 64, modified=False)
+WORDS = Table("words", {"小米": ()}, "7" * 64, modified=True)
 SYNONYM = Loaded(PERTURBATIONS["synonym"], lambda _: (), TABLE)
 SETTING = Setting(
     examples="e", split="test", pairs=True, fields="both", predictor="p", loaded=SYNONYM, seen=None,
@@ -55,6 +57,10 @@ DEPENDS = {
     "fields": {"fields": "first"},
     "table": {"loaded": replace(SYNONYM, table=replace(TABLE, sha256="6" * 64))},
     "no table": {"loaded": replace(SYNONYM, table=None)},
+    "words to protect": {"loaded": replace(SYNONYM, words=OwnWords(protect=WORDS))},
+    "the only words": {"loaded": replace(SYNONYM, words=OwnWords(only=WORDS))},
+    "both": {"loaded": replace(SYNONYM, words=OwnWords(WORDS, WORDS))},
+    "other words": {"loaded": replace(SYNONYM, words=OwnWords(protect=replace(WORDS, sha256="8" * 64)))},
     "the clean cell": {"loaded": None},
     "the clean cell, leakage known": {"loaded": None, "seen": "000"},
     "the clean cell, leakage": {"loaded": None, "seen": "010"},
@@ -116,7 +122,7 @@ def test_fingerprint_stays_what_it_was(monkeypatch):
     cell = Cell("rule", "tnews", "space", 0.05, 13)
     assert key(cell=cell, loaded=load("space")) == "51ed7dcf625a5733"
     assert key(cell=Cell("rule", "tnews", CLEAN, 0.0, 0), loaded=None) == "4aa7da2710e0a204"
-    assert key(cell=Cell("rule", "tnews", "swap", 0.3, 13), loaded=load("swap")) == "d442aad5dea87a21"
+    assert key(cell=Cell("rule", "tnews", "swap", 0.3, 13), loaded=load("swap")) == "5e1798a2ce1db543"
 
 
 def test_a_fact_counts_in_five_places(monkeypatch):

@@ -9,6 +9,7 @@ import mlflow
 import pandas as pd
 import pytest
 import requests
+from conftest import ROOT
 from mlflow.exceptions import MlflowException
 from packaging.version import Version
 
@@ -17,7 +18,7 @@ from crt.errors import CrtError, TrackingError
 from crt.models import PredictOptions, load_predictor
 from crt.records import Cell, Degree, MeasurementRecord
 from crt.tracking import registry
-from crt.tracking.history import read_stored, stored_examples, stored_outcomes
+from crt.tracking.history import DEMO, read_stored, stored_examples, stored_outcomes
 from crt.tracking.runs import open_run
 
 TASK = TASKS["tnews"]
@@ -55,6 +56,24 @@ def test_a_cell_comes_back_as_it_was_logged(store):
     assert run.data.tags["mlflow.parentRunId"] == tracker.run_id
     assert run.data.tags["crt.perturbation"] == "space"
     assert mlflow.get_run(tracker.run_id).data.params == {"cfg.probs": "0.15"}
+
+
+def test_the_demonstration_has_an_experiment_of_its_own(store, monkeypatch):
+    """Its cells are compared where they are asked for alone; a name in the environment counts for every command."""
+
+    def log(kind, seed, *experiment):
+        monkeypatch.delenv("MLFLOW_EXPERIMENT_ID", raising=False)  # mlflow leaves it there
+        with open_run(kind, "test", {}, *experiment) as tracker:
+            tracker.log_measurement(record(seed))
+            return tracker.client.get_experiment(tracker.experiment_id).name
+
+    assert [log("main", 1, DEMO), log("grid", 2)] == [DEMO, "Default"]
+    monkeypatch.delenv("MLFLOW_EXPERIMENT_ID")
+    assert read_stored((), ()).cells["key"].tolist() == ["key2"]
+    assert read_stored((DEMO,), ()).cells["key"].tolist() == ["key1"]
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
+    assert log("main", 3, DEMO) == "mine"
+    assert f"mlflow run . --experiment-name {DEMO} " in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_a_run_that_only_looks_like_a_cell(store, caplog):

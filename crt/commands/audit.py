@@ -32,7 +32,6 @@ def main(**o: Any) -> None:
 def _sheet(o: dict[str, Any]) -> None:
 
     from crt.grid import Grid
-    from crt.perturbations import load
     from crt.records import RULE
 
     grid = Grid(models=(RULE,), datasets=(o["dataset"],), probs=(o["prob"],), seeds=(o["seed"],), **in_scope(o))
@@ -45,7 +44,7 @@ def _sheet(o: dict[str, Any]) -> None:
     outputs.check(o["output_dir"])
     task = with_labels(task, data)
     examples = load_split(task, grid.split or task.eval_split, data).examples
-    loaded = [load(name, grid.tables.get(name)) for name in grid.perturbations]
+    loaded = grid.loaded()
     sheet, key = audit.sheet(
         examples, task.labels, loaded, o["output_dir"], pairs=o["pairs"], prob=o["prob"], seed=o["seed"]
     )

@@ -10,7 +10,12 @@ from crt.invocation import next_command
 
 
 @click.command()
-@option("experiments", Listed(), "", "Experiments to read; default: the one that mlflow run would use.")
+@option(
+    "experiments",
+    Listed(),
+    "",
+    "Experiments to read; default: the one of every command but make demo, whose is crt-demo.",
+)
 @option("models", Listed(), "", "Only these models, by name, by spec, or by the fingerprint of a predictor.")
 @option("datasets", Listed(), "", "Only these data sets.")
 @option("split", TEXT, "", "Only this split; default: the reported one where a data set was measured on several.")

@@ -22,6 +22,7 @@ def main(**o: Any) -> None:
     from crt.records import RULE
     from crt.studies import benchmark, compare, outputs, results, train
     from crt.tasks import Source
+    from crt.tracking.history import DEMO
 
     outputs.check(o["output_dir"], results.FILES, compare.FILES)
     predict = PredictOptions(max_length=64)
@@ -32,10 +33,8 @@ def main(**o: Any) -> None:
         learning_rate=1e-3,
         predict=predict,
     )
-    with tracked("main", "demo: tiny and rule on sample", {"num_train_epochs": recipe.num_train_epochs}) as (
-        accelerator,
-        tracker,
-    ):
+    name, settings = "demo: tiny and rule on sample", {"num_train_epochs": recipe.num_train_epochs}
+    with tracked("main", name, settings, experiment=DEMO) as (accelerator, tracker):
         assert tracker is not None  # the demonstration is one process
         with tracker.child("train", "train tiny on sample", {"learning_rate": recipe.learning_rate}) as training:
             version = train.run(TASKS["sample"], Source(), recipe, accelerator, training)

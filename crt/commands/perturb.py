@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from crt.door import door, say
-from crt.door.options import TEXT, Listed, Pairs, option
+from crt.door.options import OWN, TEXT, Listed, option, own
 from crt.invocation import next_command
 
 
@@ -20,24 +20,21 @@ from crt.invocation import next_command
 @option("perturbations", Listed(), "", "Which; default: all.")
 @option("prob", click.FloatRange(0, 1), 0.15, "Share of the sites to edit.")
 @option("seed", click.IntRange(min=0), 13, "Seed of the perturbations.")
-@option("table", Pairs(":"), "", "Your own table, like homophone:FILE.json, or words to disguise, evade:FILE.txt.")
+@OWN
 @option("plain", bool, "false", "Write the perturbed texts alone, without marks.")
 @option("list", bool, "false", "List the perturbations with the size of their tables and their reach.")
 @door
 def main(texts: tuple[str, ...], **o: Any) -> None:
     """Perturb texts and mark the edits; without a text, or with --list, list the perturbations."""
     from crt.grid import Grid
-    from crt.perturbations import PERTURBATIONS, load
+    from crt.perturbations import PERTURBATIONS
     from crt.perturbations.engine import perturb
     from crt.records import RULE, Example
     from crt.reporting.preview import shown
 
     names = o["perturbations"] or tuple(PERTURBATIONS)
-    tables = {name: Path(file) for name, file in o["table"].items()}
-    Grid(
-        models=(RULE,), datasets=("sample",), perturbations=names, probs=(o["prob"],), seeds=(o["seed"],), tables=tables
-    )
-    loaded = [load(name, tables.get(name)) for name in names]
+    grid = Grid((RULE,), ("sample",), perturbations=names, probs=(o["prob"],), seeds=(o["seed"],), **own(o))
+    loaded = grid.loaded()
     given = list(_texts(texts, o["text"], o["file"])) if not o["list"] else []
     if not given:
         say(_listing(loaded))

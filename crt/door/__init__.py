@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,10 +170,19 @@ def reach_hub(tasks: Sequence[Task], models: Sequence[str], source: Source) -> N
 
 @contextmanager
 def tracked(
-    kind: str, name: str, settings: dict[str, object], precision: str = "auto"
+    kind: str, name: str, settings: Mapping[str, object], precision: str = "auto", experiment: str = ""
 ) -> Iterator[tuple["Accelerator", "MlflowTracker | None"]]:
-    """Start the processes and, on the main one, the run; end both whatever happens."""
+    """Start the processes and, on the main one, the run; end both whatever happens.
+
+    Args:
+        kind: of the run.
+        name: of the run.
+        settings: stored with it.
+        precision: of the predictions.
+        experiment: of the run, where the environment names none; empty: the one of every command.
+    """
     from crt.models.processes import from_main, start
+    from crt.tracking.history import DEFAULT
     from crt.tracking.runs import open_run
 
     accelerator = start(precision)
@@ -183,7 +192,8 @@ def tracked(
 
         def enter() -> None:
             nonlocal tracker
-            tracker = stack.enter_context(open_run(kind, name, {**settings, "processes": accelerator.num_processes}))
+            told = {**settings, "processes": accelerator.num_processes}
+            tracker = stack.enter_context(open_run(kind, name, told, experiment or DEFAULT))
 
         from_main(accelerator, enter)
         yield accelerator, tracker

@@ -14,6 +14,7 @@ from crt.files import is_folder, no_such
 from crt.grid import Columns, Shard
 from crt.models import PredictOptions
 from crt.perturbations import REFERENCE_PERTURBATIONS
+from crt.resources import OwnTable
 from crt.tasks import Source, find_task
 
 Command = Callable[..., None]
@@ -139,10 +140,22 @@ LABEL_MAP = "Names of the model's labels, like LABEL_0=negative,LABEL_1=positive
 SUBJECT = options(option("dataset", str, "chnsenticorp", DATASET), option("model", TEXT, "", MODEL))
 SUBJECTS = options(option("dataset", Listed(), "chnsenticorp", DATASET), option("model", Listed(), "", MODEL))
 
+OWN = options(
+    option(
+        "table",
+        Pairs(":"),
+        "",
+        "Your own table in place of the shipped one, like homophone:FILE.json, or added to it, homophone:+FILE.json; "
+        "evade:FILE.txt lists words to disguise.",
+    ),
+    option("protect", TEXT, "", "A file of words that are never changed, one a line: brands, names."),
+    option("only", TEXT, "", "A file of words, one a line: nothing else is changed."),
+)
+
 PERTURBED = options(
     option("perturbations", Listed(), REFERENCE_PERTURBATIONS, "Which perturbations."),
     option("split", TEXT, "", SPLIT),
-    option("table", Pairs(":"), "", "Your own table, like homophone:FILE.json."),
+    OWN,
 )
 
 
@@ -211,14 +224,20 @@ def find(o: dict[str, Any]) -> Task:
     return find_task(o["dataset"], name=o["name"], **columns)
 
 
+def own(o: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Scope` that are made of OWN."""
+    files = {name: Path(o[name]) if o[name] else None for name in ("protect", "only")}
+    return {"tables": {name: OwnTable.of(file) for name, file in o["table"].items()}, **files}
+
+
 def in_scope(o: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Scope` beside its models, data sets and doses; those that a command does not have keep their default."""
     fields = {
         "perturbations": o["perturbations"],
         "split": o["split"],
-        "tables": {name: Path(file) for name, file in o["table"].items()},
         "columns": Columns(o["text_column"], o["text_pair_column"], o["label_column"]),
         "name": o["name"],
+        **own(o),
     }
     names = {"max_samples": "limit", "fields": "fields", "exclude_seen": "exclude_seen", "shard": "shard"}
     return fields | {field: o[name] for name, field in names.items() if name in o}

@@ -11,7 +11,7 @@ from crt.records import Example, Input
 
 
 class Augmenter:
-    """Perturbs a share of the training examples; what becomes of one depends on seed, epoch and the example alone."""
+    """Perturbs a share of the training examples; what becomes of one depends on seed, epoch and its input alone."""
 
     def __init__(
         self, examples: Sequence[Example], names: Sequence[str], *, prob: float, share: float, seed: int
@@ -34,7 +34,7 @@ class Augmenter:
     def inputs(self, epoch: int) -> list[Input]:
         """Return the input of every example in an epoch."""
         key = randomness.base("augment", self.seed, epoch)
-        bases = [randomness.base(key, example.id) for example in self.examples]
+        bases = [randomness.base(key, example.key) for example in self.examples]
         place = np.zeros(len(bases), dtype=np.int64)
         drawn = randomness.uniforms(bases, place) < self.share
         which = (randomness.uniforms(bases, place, stream=1) * len(self.names)).astype(np.int64)

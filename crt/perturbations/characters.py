@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from crt.perturbations.script import simplified
 from crt.perturbations.sound import readings
 from crt.perturbations.text import HAN
-from crt.perturbations.traditional import simplified
 
 _HAN = re.compile(f"[{HAN}]")
 

@@ -1,8 +1,9 @@
 """From sites to perturbed texts: find, choose, perturb.
 
 There are two doses. At a prob, a site is edited if its draw is below `prob`. The draw belongs to (seed, perturbation,
-example, field) and the position of the site; `prob` has no part in it. So the edits at a low prob are a subset of those
-at a higher one, the result does not depend on other examples, and a new table entry leaves all other sites as they were.
+input, field) and the position of the site; `prob` has no part in it, nor has the file or the row that the input stands
+in. So the edits at a low prob are a subset of those at a higher one, equal inputs get equal edits, the result does not
+depend on other examples, and a new table entry leaves all other sites as they were.
 
 To a degree, as RobTest (Chen et al., Findings of ACL 2023) has it, an example is edited at as many sites as the degree
 asks for by its length, those of the smallest draws. These draws belong to the number of the sample too.
@@ -36,6 +37,8 @@ class Sites:
 
     examples: tuple[Example, ...]
     """The examples, in their order."""
+    keys: tuple[int, ...]
+    """What the draws of each example belong to, see `Example.key`."""
     sites: tuple[Site, ...]
     """By example, field and start."""
     owner: NDArray[np.int64]
@@ -110,6 +113,7 @@ def find_sites(examples: Sequence[Example], finder: SiteFinder, *, fields: str =
     owners = np.array(owner, dtype=np.int64)
     return Sites(
         tuple(examples),
+        tuple([example.key for example in examples]),
         tuple(sites),
         owners,
         np.array(field, dtype=np.int64),
@@ -163,7 +167,7 @@ class PerturbedInputs(Sequence[Perturbed]):
 
 def choose(sites: Sites, *, name: str, prob: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sites to edit, ascending, and the rank of the option that each of them gets."""
-    keys = _keys(sites, lambda row, field: (seed, name, sites.examples[row].id, field))
+    keys = _keys(sites, lambda row, field: (seed, name, sites.keys[row], field))
     taken = np.flatnonzero(randomness.uniforms(keys, sites.start, stream=_TAKE) < prob)
     return taken, _ranks(sites, taken, keys)
 
@@ -172,7 +176,7 @@ def choose_to_degree(
     sites: Sites, *, name: str, degree: float, seed: int, sample: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the same for a degree; the sites of both fields of an example are ranked together."""
-    keys = _keys(sites, lambda row, field: (seed, name, sites.examples[row].id, field, sample[row]))
+    keys = _keys(sites, lambda row, field: (seed, name, sites.keys[row], field, sample[row]))
     order = np.lexsort((randomness.uniforms(keys, sites.start, stream=_TAKE), sites.owner))
     first = np.cumsum(sites.count) - sites.count
     rank = np.arange(len(order)) - first[sites.owner]
@@ -187,7 +191,7 @@ def asked(sites: Sites, degree: float) -> NDArray[np.int64]:
 
 
 def _keys(sites: Sites, key: Callable[[int, int], tuple[str | int, ...]]) -> NDArray[np.uint64]:
-    """Return the base of the draws of each site, from the key of its example and field."""
+    """Return the base of the draws of each site, from the key of its input and field."""
     bases = np.zeros((len(sites.examples), 2), dtype=np.uint64)
     for field in sorted(set(sites.field.tolist())):
         bases[:, field] = [randomness.base(*key(row, field)) for row in range(len(sites.examples))]

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -36,6 +37,13 @@ _EMOJI = (
 
 _LETTER = rf"(?:(?![{HAN}])[^\W_])"
 
+_DESCRIBED = f"[{HAN}\u2e80-\u2fdf]"
+for _ in range(3):  # how deep one description stands in another
+    _DESCRIBED = (
+        rf"(?:[{HAN}\u2e80-\u2fdf]|[\u2ffe\u2fff]{_DESCRIBED}|[\u2ff2\u2ff3]{_DESCRIBED}{{3}}"
+        rf"|[\u2ff0\u2ff1\u2ff4-\u2ffd\u31ef]{_DESCRIBED}{{2}})"
+    )
+
 FOREIGN = "|".join(
     (
         rf"(?:https?://|www\.)[!-~{HAN}]+",  # links, of which the path may be Chinese
@@ -44,6 +52,8 @@ FOREIGN = "|".join(
         rf"\[[{HAN}]{{1,4}}\]",  # emoticons that are spelt out: [微笑]
         rf"{_LETTER}+(?:[.,:/%+&'_\-]{_LETTER}+)*[%+]*",  # words of other scripts, and numbers: C++, 12.5%
         f"[{_EMOJI}]+",
+        f"(?=[\u2ff0-\u2fff\u31ef]){_DESCRIBED}",  # ideographic descriptions: ⿰氵去
+        f"[{HAN}][\ufe00-\ufe0f\U000e0100-\U000e01ef]+",  # characters with a variation selector
     )
 )
 """What is never touched."""
@@ -77,11 +87,15 @@ RUN_OF_NUMERALS = re.compile("[零〇一二三四五六七八九十百千万亿�
 
 def outside(pattern: re.Pattern[str], find: SiteFinder) -> SiteFinder:
     """Leave out the sites of a finder that touch a match of the pattern; those at its borders stay."""
+    return clear_of(lambda text: (match.span() for match in pattern.finditer(text)), find)
+
+
+def clear_of(found: Callable[[str], Iterable[tuple[int, int]]], find: SiteFinder) -> SiteFinder:
+    """Leave out the sites of a finder that touch one of the places that are found; those at its borders stay."""
 
     def outer(text: str) -> tuple[Site, ...]:
         sites = list(find(text))
-        for match in pattern.finditer(text):
-            first, last = match.span()
+        for first, last in found(text):
             low, high = bisect_left(sites, (first,)), bisect_left(sites, (last,))
             if low and sites[low - 1].end > first:
                 low -= 1

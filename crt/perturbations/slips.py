@@ -34,8 +34,8 @@ def repeat(word: str) -> Iterator[Site]:
 
 
 def delete(word: str) -> Iterator[Site]:
-    """Leave one character of a word out: 电影 -> 电."""
-    if _RUN.fullmatch(word) and not negations(word):
+    """Leave one character of a word out: 电影 -> 电, but not 我们 -> 我."""
+    if _RUN.fullmatch(word) and not negations(word) and not word.endswith("们"):
         left = dict.fromkeys(word[:at] + word[at + 1 :] for at in reversed(range(len(word))))
         if options := tuple(rest for rest in left if len(rest) == 1 or rest not in dictionary()):
             yield Site(0, len(word), options)

@@ -1,12 +1,12 @@
 """Characters and words replaced by those that a table lists."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import accumulate
 
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.sound import readings, sounds_of
-from crt.perturbations.text import tokens
+from crt.perturbations.text import grammatical, tokens
 from crt.records import Site
 from crt.resources import Table
 
@@ -26,7 +26,8 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
 
     Args:
         table: the keys and their options.
-        within: find keys within words, and not only whole words.
+        within: find keys within words, and not only whole words; a key of one character then needs neighbours that are
+            no part of an unknown name.
     """
     entries = table.entries
     phrases = _phrases(entries)
@@ -47,7 +48,8 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
         ends = set(accumulate(map(len, found))) if phrases else set()
         start = done = 0
         for k, token in enumerate(found):
-            if start >= done:  # else it is part of a key of several words
+            part = start < done or not (within or _alone(found, k))  # of a key of several words, or of a name
+            if not part:
                 spots = alone(token)
                 if spots is None:
                     for phrase in phrases.get(token, ()):
@@ -63,6 +65,15 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
         return tuple(sites)
 
     return find
+
+
+def _alone(found: Sequence[str], k: int) -> bool:
+    """Tell whether a word of one character is one, and no part of a name that the dictionary lacks, as 里 is in 里皮."""
+    if len(found[k]) > 1:
+        return True
+    before, after = found[k - 1] if k else "", found[k + 1] if k + 1 < len(found) else ""
+    counted = before.isascii() and before.isalnum()  # 80后
+    return not counted and grammatical(before) and grammatical(after)
 
 
 def _inside(

@@ -102,3 +102,21 @@ def dictionary() -> Mapping[str, tuple[int, str]]:
     """Return count and part of speech of each word of jieba's dictionary."""
     rows = (line.split() for line in _words_file().decode().splitlines())
     return {word: (int(count), tag) for word, count, tag in rows}
+
+
+_GRAMMAR = ("c", "d", "e", "f", "m", "p", "q", "r", "u", "v", "y")
+"""How jieba's tags begin of what stands beside a word of one character without making a name together with it."""
+
+_UNTAGGED = frozenset("很较每仍您虽且稍此者们啊哦唉")
+"""Others of them, of which the dictionary does not say what they are."""
+
+
+@cache
+def grammatical(word: str) -> bool:
+    """Tell whether a word makes no name together with a character beside it, as 皮 does in 里皮; marks do not either."""
+    return (
+        len(word) != 1
+        or not word.isalpha()
+        or word in _UNTAGGED
+        or dictionary().get(word, (0, ""))[1].startswith(_GRAMMAR)
+    )

@@ -2,8 +2,8 @@
 
 from crt.records import Site
 
-_FULL = "，。！？；：（）【】～“”‘’、"
-_HALF = ",.!?;:()[]~\"\"'',"
+_FULL = "，。！？；：（）【】～“”‘’"
+_HALF = ",.!?;:()[]~\"\"''"
 
 OTHER_WIDTH: dict[str, tuple[str, ...]] = {
     **{full: (half,) for full, half in zip(_FULL, _HALF, strict=True)},

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, told apart by colour-blind readers."""
+HEAT = "#ee8b4d"
+"""Colour of what is lost, in heat maps and bars; the page has it too."""
 ZERO, GRID = "#999999", "#e6e6e6"
 """Colours of the line at zero and of the grid."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -13,7 +13,10 @@ from crt.reporting.markdown import Markdown, bold, code, line
 from crt.reporting.markdown import table as markdown
 from crt.scoring.metrics import METRICS, REFERENCE_METRICS
 from crt.scoring.statistics import ALPHA
-from crt.scoring.summary import DASH, KEYS, Comparison, in_order, mean_std
+from crt.scoring.summary import DASH, KEYS, NO_EFFECT, UNTOUCHED, Comparison, in_order, mean_std, no_effect
+
+EDITED = "texts edited"
+"""What stands in place of a model where a row is about the texts."""
 
 CHINESE = r"\usepackage{xeCJK}"
 """What LaTeX needs to set Chinese names."""
@@ -88,11 +91,14 @@ def paper_table(found: Comparison, metric: str, tests: pd.DataFrame | None = Non
     """
     summary = found.summary
     means, stds = (_wide(summary, f"{metric}_{part}") for part in ("mean", "std"))
-    average = means.mean(axis=1, skipna=False)
+    untouched = no_effect(_wide(summary, "changed_rate_mean"))
+    means = means.astype(float).mask(untouched)
+    average = means.mean(axis=1).where((means.notna() | untouched).all(axis=1))
     pairs = [(dataset, model) for dataset, _, model in means.index]
     means.insert(0, "clean acc", [found.clean.get(pair, float("nan")) for pair in pairs])
     means["mean"] = average
     stds = stds.reindex(columns=means.columns)
+    untouched = untouched.reindex(columns=means.columns, fill_value=False)
     starred = (
         set()
         if tests is None or tests.empty
@@ -106,22 +112,94 @@ def paper_table(found: Comparison, metric: str, tests: pd.DataFrame | None = Non
             str(model),
             f"{prob:g}",
             *(
-                mean_std(mean, std, scale=100, digits=1) + ("*" if (dataset, prob, model, name) in starred else "")
-                for name, mean, std in zip(means.columns, row, spread, strict=True)
+                NO_EFFECT
+                if nothing
+                else mean_std(mean, std, scale=100, digits=1) + ("*" if (dataset, prob, model, name) in starred else "")
+                for name, mean, std, nothing in zip(means.columns, row, spread, idle, strict=True)
             ),
         )
-        for (dataset, prob, model), row, spread in zip(
-            means.index, means.to_numpy().tolist(), stds.to_numpy().tolist(), strict=True
+        for (dataset, prob, model), row, spread, idle in zip(
+            means.index, means.to_numpy().tolist(), stds.to_numpy().tolist(), untouched.to_numpy().tolist(), strict=True
         )
     )
     header = ("data set", "model", "prob", *map(str, means.columns))
     caption = _caption(summary, metric)
+    if untouched.any(axis=None):
+        caption += f" {UNTOUCHED}; it has no part in the mean."
     if tests is not None and not tests.empty:
         caption += (
             f" *: differs from the clean accuracy (exact McNemar test, the largest p of the seeds, p < {ALPHA} after "
             f"Holm's correction for {len(tests)} tests)."
         )
     return PaperTable(metric, header, rows, _best(means, metric), caption, found.signature)
+
+
+def with_edited(table: PaperTable, doses: pd.DataFrame) -> PaperTable:
+    """Return a paper table with a row below each data set and prob: how many of the texts were edited at all.
+
+    Args:
+        table: from `paper_table`.
+        doses: from `doses.doses`.
+    """
+    shares = {
+        (row["dataset"], f"{row['prob']:g}", row["perturbation"]): _share(row["edited"], row["edited_by_any"])
+        for row in doses.to_dict("records")
+    }
+    rows: list[tuple[str, ...]] = []
+    places = []
+    for row, after in zip(table.rows, (*table.rows[1:], ("", "", "")), strict=True):
+        places.append(len(rows))
+        rows.append(row)
+        if (row[0], row[2]) != (after[0], after[2]):
+            told = (shares.get((row[0], row[2], name), DASH) for name in table.header[3:])
+            rows.append((row[0], EDITED, row[2], *told))
+    best = frozenset((places[r], c) for r, c in table.best)
+    caption = (
+        f"{table.caption} {EDITED}: share that a seed changes at all (in brackets: that any of the seeds changes)."
+    )
+    return replace(table, rows=tuple(rows), best=best, caption=caption)
+
+
+def _share(edited: float, by_any: float) -> str:
+    """Return the share of texts that one seed edits in percent, and in brackets the share that any of them edits."""
+    return mean_std(edited, None, scale=100, digits=1) + ("" if pd.isna(by_any) else f" ({100 * by_any:.1f})")
+
+
+def dose_tables(found: Comparison, doses: pd.DataFrame) -> tuple[PaperTable, ...]:
+    """Return for each data set what each perturbation changes at each prob, and what a percent of that costs each model.
+
+    Args:
+        found: what is compared.
+        doses: from `doses.doses`.
+    """
+    tables = []
+    for dataset, group in doses.groupby("dataset", sort=False):
+        of = found.summary[found.summary["dataset"] == dataset]
+        models = list(dict.fromkeys(of["model"]))
+        costs = {
+            (row["model"], row["perturbation"], row["prob"]): (row["acc_drop_mean"], row["drop_per_char_change_mean"])
+            for row in of.to_dict("records")
+        }
+        rows = tuple(
+            (
+                str(row["perturbation"]), f"{row['prob']:g}", mean_std(row["char_change"], None, scale=100, digits=1),
+                _share(row["edited"], row["edited_by_any"]),
+                *(_cost(*costs.get((model, row["perturbation"], row["prob"]), (None, None))) for model in models),
+            )
+            for row in group.to_dict("records")
+        )  # fmt: skip
+        header = ("perturbation", "prob", "characters changed", EDITED, *map(str, models))
+        caption = (
+            f"Doses on {dataset}, in percent of the characters and of the texts (in brackets: those that any of the seeds "
+            "edits), and for each model the drop in points of accuracy and, behind the stroke, points per percent of the "
+            "characters changed. At one prob the doses of the perturbations are not alike; worst_case compares equal ones."
+        )
+        tables.append(PaperTable(f"doses_{dataset}", header, rows, frozenset(), caption, found.signature))
+    return tuple(tables)
+
+
+def _cost(drop: float | None, per_percent: float | None) -> str:
+    return f"{mean_std(drop, None, scale=100, digits=1)} / {mean_std(per_percent, None, digits=2)}"
 
 
 def win_tables(duels: pd.DataFrame, signature: str) -> tuple[PaperTable, ...]:

@@ -1,6 +1,6 @@
 """A comparison in words: what a reader should take home, and how to read the numbers behind it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ import pandas as pd
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
 from crt.scoring.statistics import ALPHA, LEVEL, POWER, detectable_difference
-from crt.scoring.summary import Comparison
+from crt.scoring.summary import NO_EFFECT, Comparison, no_effect
 from crt.scoring.weak_spots import SMALLEST
 
 
@@ -19,15 +19,20 @@ def verdict(comparison: Comparison, evidence: Evidence) -> tuple[str, ...]:
         comparison: what is compared.
         evidence: where it is empty, nothing is called significant and no interval is given.
     """
-    summary = comparison.summary
+    idle = no_effect(comparison.summary["changed_rate_mean"])
+    summary = comparison.summary[~idle]
     found, paragraphs = [], []
-    for (dataset, model), rows in summary.groupby(["dataset", "model"], sort=False):
+    for (dataset, model), whole in comparison.summary.groupby(["dataset", "model"], sort=False):
+        rows = whole[~idle[whole.index]]
         drops = rows["acc_drop_mean"].to_numpy(dtype=float)
         before = comparison.clean.get((dataset, model))
+        sentences = [*_without_effect(whole, rows)]
         if before is not None and not np.isnan(drops).all():
             worst = rows.iloc[int(np.nanargmax(drops))]
             found.append((float(np.nanmax(drops)), f"{model} on {dataset}", worst))
-            paragraphs.append(" ".join(_of_model(str(dataset), str(model), worst, evidence)))
+            sentences = [*_of_model(str(dataset), str(model), worst, set(rows["perturbation"]), evidence), *sentences]
+        if sentences:
+            paragraphs.append(" ".join(sentences))
     ranks = [
         s for name, rows in summary.groupby("dataset", sort=False) for s in _ranked(rows, evidence.duels, str(name))
     ]
@@ -40,7 +45,9 @@ def verdict(comparison: Comparison, evidence: Evidence) -> tuple[str, ...]:
     return (f"The largest drop is {100 * drop:.1f} points: {where}.", *paragraphs, *ranks)
 
 
-def _of_model(dataset: str, model: str, worst: pd.Series, evidence: Evidence) -> Iterator[str]:
+def _of_model(
+    dataset: str, model: str, worst: pd.Series, effective: Collection[str], evidence: Evidence
+) -> Iterator[str]:
     before, after = float(worst["clean_acc_mean"]), float(worst["perturbed_acc_mean"])
     if after >= before:
         yield f"No perturbation lowers the accuracy of {model} on {dataset} ({100 * before:.1f} %)."
@@ -50,8 +57,21 @@ def _of_model(dataset: str, model: str, worst: pd.Series, evidence: Evidence) ->
         f"{model} on {dataset} falls from {100 * before:.1f} to {100 * after:.1f} % under {worst['perturbation']} at prob "
         f"{worst['prob']:g}: by {100 * worst['acc_drop_mean']:.1f} points{span}."
     )
-    yield from _harmless(evidence.tests, dataset, model)
+    yield from _harmless(evidence.tests, dataset, model, effective)
     yield from _weakest(evidence.slices, dataset, model)
+
+
+def _without_effect(whole: pd.DataFrame, effective: pd.DataFrame) -> Iterator[str]:
+    """Yield which perturbations changed no text, from all rows of a model on a data set and those that had an effect."""
+    names = []
+    for perturbation, rows in whole.groupby("perturbation", sort=False):
+        probs = sorted(set(rows["prob"]) - set(effective.loc[effective["perturbation"] == perturbation, "prob"]))
+        if probs:
+            every = len(probs) == rows["prob"].nunique()
+            names.append(str(perturbation) if every else f"{perturbation} at prob {', '.join(f'{p:g}' for p in probs)}")
+    if names:
+        model, dataset = whole.iloc[0][["model", "dataset"]]
+        yield f"{'; '.join(names)}: {NO_EFFECT} for {model} on {dataset}, no text was changed."
 
 
 def _percent(share: float) -> str:
@@ -66,12 +86,12 @@ def _span(intervals: pd.DataFrame, dataset: str, model: str, perturbation: str, 
     return f" ({_percent(LEVEL)} interval {100 * row['low']:.1f} to {100 * row['high']:.1f})"
 
 
-def _harmless(tests: pd.DataFrame, dataset: str, model: str) -> Iterator[str]:
+def _harmless(tests: pd.DataFrame, dataset: str, model: str, effective: Collection[str]) -> Iterator[str]:
     if tests.empty:
         return
     rows = tests[(tests["dataset"] == dataset) & (tests["model"] == model)]
     found = rows.groupby("perturbation", sort=False)["significant"].any()
-    names = [str(name) for name, significant in found.items() if not significant]
+    names = [str(name) for name, significant in found.items() if not significant and name in effective]
     if names:
         yield f"No drop that can be told from chance: {', '.join(names)}."
 

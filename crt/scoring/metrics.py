@@ -6,12 +6,14 @@ ever a stand-in.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crt.records import Outcome
+from crt.scoring.calibration import brier_score, calibration_error, distribution_shift, risk_coverage_area
 
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -182,6 +184,31 @@ def unk_rate_increase(o: Outcome) -> float | None:
     return _difference(unknown_share(tokens=o.tokens[:, 1], unknown=o.unknown[:, 1]), clean_unk_rate(o))
 
 
+def chance_corrected_retention(o: Outcome) -> float | None:
+    """What is left of the accuracy above that of always giving the commonest label; None where there was nothing above it."""
+    clean, perturbed = clean_acc(o), perturbed_acc(o)
+    if clean is None or perturbed is None:
+        return None
+    chance = float(np.bincount(o.gold).max() / len(o.gold))
+    return (perturbed - chance) / (clean - chance) if clean > chance else None
+
+
+def drop_per_char_change(o: Outcome) -> float | None:
+    """Points of accuracy lost per percent of the characters that was changed; None where nothing was changed."""
+    drop, change = _difference(clean_acc(o), perturbed_acc(o)), mean_char_change_ratio(o)
+    return None if drop is None or change is None else _ratio(drop, change)
+
+
+def prediction_shift(o: Outcome) -> float | None:
+    """Total variation distance between the predicted labels of the original and of the perturbed inputs."""
+    return distribution_shift(_clean_labels(o), _perturbed_labels(o), labels=len(o.labels))
+
+
+def _worth(compute: Callable[..., float | None], when: Literal["clean", "perturbed"], o: Outcome) -> float | None:
+    """Compute what the probabilities are worth, see `calibration`."""
+    return compute(gold=o.gold, probabilities=getattr(o, when))
+
+
 METRICS: Mapping[str, Metric] = {
     m.name: m
     for m in (
@@ -324,6 +351,27 @@ METRICS: Mapping[str, Metric] = {
             "lower",
             clean_unk_rate,
         ),
+        Metric(
+            "chance_corrected_retention",
+            "what is left of the accuracy above that of the commonest label",
+            "higher",
+            chance_corrected_retention,
+        ),
+        Metric(
+            "drop_per_char_change", "points lost per percent of the characters changed", "lower", drop_per_char_change
+        ),
+        Metric(
+            "prediction_shift", "distance between the predicted labels, clean and perturbed", "lower", prediction_shift
+        ),
+        *(
+            Metric(f"{when}_{name}", f"{summary} on the {when} inputs", "lower", partial(_worth, compute, when))
+            for name, summary, compute in (
+                ("ece", "expected calibration error", calibration_error),
+                ("brier", "Brier score", brier_score),
+                ("aurc", "area under the risk-coverage curve", risk_coverage_area),
+            )
+            for when in ("clean", "perturbed")
+        ),
     )
 }
 """The metrics by name: those of the reference protocol, then what crt adds."""
@@ -337,6 +385,7 @@ REFERENCE_METRICS = (
 
 CLEAN_METRICS = (
     "clean_acc", "clean_macro_f1", "num_examples", "num_clean_correct", "truncated_rate", "clean_unk_rate",
+    "clean_ece", "clean_brier", "clean_aurc",
 )  # fmt: skip
 """The metrics that a clean cell has."""
 

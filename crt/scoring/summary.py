@@ -21,6 +21,10 @@ SPREAD = ("mean", "std", "n", "mean_std")
 """What is told of a number over seeds."""
 TRAIN_SEEDS, SEEDS = "training seeds", "perturbation seeds"
 DASH = "–"
+NO_EFFECT = "no effect"
+"""Stands in place of the numbers of a perturbation that changed no text: they would read as robustness."""
+UNTOUCHED = f"{NO_EFFECT}: no text was changed"
+"""The footnote."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +45,16 @@ class Comparison:
         """Return the comparison of some cells; the last of each measurement must have been taken, see `latest`."""
         clean = cells[cells["perturbation"] == CLEAN].groupby(["dataset", "model"])["clean_acc"].mean()
         return cls(cells, summary_table(cells), clean, signature(cells))
+
+
+def no_effect(changed: Any) -> Any:
+    """Return whether nothing was changed.
+
+    Args:
+        changed: the share of the texts, or of their characters, that was changed, or a column of shares; where it is not
+            known there may have been an effect.
+    """
+    return changed == 0
 
 
 def latest(cells: pd.DataFrame) -> pd.DataFrame:

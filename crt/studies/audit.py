@@ -119,17 +119,18 @@ def sheet(
 def _draw(
     examples: Sequence[Example], perturbations: Sequence[Loaded], *, pairs: int, prob: float, seed: int
 ) -> list[Pair]:
-    """Return pairs of all perturbations, shuffled."""
+    """Return pairs of all perturbations, shuffled; an input that stands there twice is drawn once."""
+    distinct = list({example.input: example for example in reversed(examples)}.values())
     drawn: list[Pair] = []
     for loaded in perturbations:
         name = loaded.perturbation.name
-        inputs = perturb_all(find_sites(examples, loaded.find), name=name, prob=prob, seed=seed).inputs
-        changed = [Pair(name, e, after) for e, after in zip(examples, inputs, strict=True) if after != e.input]
+        inputs = perturb_all(find_sites(distinct, loaded.find), name=name, prob=prob, seed=seed).inputs
+        changed = [Pair(name, e, after) for e, after in zip(distinct, inputs, strict=True) if after != e.input]
         if len(changed) < pairs:
-            log.info("%s changes %d of %d examples, so it has fewer pairs", name, len(changed), len(examples))
-        rows = smallest([pair.example.id for pair in changed], pairs, key=f"audit {seed} {name}")
+            log.info("%s changes %d of %d texts, so it has fewer pairs", name, len(changed), len(distinct))
+        rows = smallest([pair.example.key for pair in changed], pairs, key=f"audit {seed} {name}")
         drawn += [changed[row] for row in rows]
-    return sorted(drawn, key=lambda pair: base("audit order", seed, pair.perturbation, pair.example.id))
+    return sorted(drawn, key=lambda pair: base("audit order", seed, pair.perturbation, pair.example.key))
 
 
 def _shown(fields: Input) -> str:

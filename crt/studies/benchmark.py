@@ -15,6 +15,7 @@ from crt.records import CLEAN, Cell, MeasurementRecord, Prediction
 from crt.scoring.doubts import doubts
 from crt.scoring.metrics import CLEAN_METRICS, score
 from crt.scoring.slices import facts_of
+from crt.scoring.summary import UNTOUCHED, no_effect
 from crt.studies import cells, memory
 from crt.studies.answers import Answers
 from crt.studies.cells import Group, Tracker, each, params_of
@@ -63,8 +64,7 @@ def _measure(
         untouched = perturb_all(find_sites(examples, lambda _: ()), name=CLEAN, prob=0.0, seed=0)
         outcome = outcome_of(examples, group.task.labels, untouched, clean, clean, from_table=False)
         metrics = {name: value for name, value in score(outcome).items() if name in CLEAN_METRICS}
-        if (leaked := group.leaked) is not None:
-            metrics["seen_in_training_rate"] = leaked / len(examples)
+        metrics |= group.leakage
         columns = outcome_columns(outcome) | facts_of(examples, group.seen)
         yield MeasurementRecord(pending[cell], cell, params_of(group, grid, None), metrics, outcomes=columns)
     for perturbation, here in each(loaded, pending):
@@ -99,5 +99,8 @@ def _of_perturbation(
 
 def _told(metrics: Mapping[str, float]) -> str:
     clean, perturbed = metrics["clean_acc"], metrics.get("perturbed_acc")
-    after = f" on {metrics['num_examples']:.0f} examples" if perturbed is None else f" -> {perturbed:.4f}"
-    return f"accuracy {clean:.4f}{after}"
+    if perturbed is None:
+        return f"accuracy {clean:.4f} on {metrics['num_examples']:.0f} examples"
+    return f"accuracy {clean:.4f}" + (
+        f", {UNTOUCHED}" if no_effect(metrics.get("changed_rate")) else f" -> {perturbed:.4f}"
+    )

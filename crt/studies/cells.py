@@ -4,7 +4,7 @@ The studies bring a description, a `Scope`, and a function that measures what is
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -16,12 +16,12 @@ from crt.errors import DataError, ModelError
 from crt.grid import M, Scope, measurement_title
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import from_main
-from crt.perturbations import Loaded, load
+from crt.perturbations import Loaded
 from crt.provenance import Setting, fingerprint
 from crt.records import CLEAN, Input, MeasurementRecord, ResolvedModel
 from crt.scoring import slices
 from crt.studies.answers import at_hand, model_params
-from crt.tasks import Source, Split, check_split, load_split, seen_in_training, with_labels
+from crt.tasks import Source, Split, check_split, input_digest, load_split, seen_in_training, with_labels
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -39,6 +39,10 @@ class Tracker(Protocol):
         """Turn a model spec into one that can be loaded; an empty spec is the best model of the task."""
         ...
 
+    def trained_on(self, source: str) -> frozenset[str] | None:
+        """Return the digests of the inputs that a resolved model was trained on; None where that is not known."""
+        ...
+
     def finished(self, kind: str, **params: str) -> frozenset[str]:
         """Return the keys of the measurements of a kind with these params that are stored whole."""
         ...
@@ -54,6 +58,9 @@ class Silent:
     def resolve(self, spec: str, task: Task) -> ResolvedModel:  # noqa: ARG002
         """Return the spec."""
         return ResolvedModel(spec, spec)
+
+    def trained_on(self, source: str) -> None:
+        """Return nothing."""
 
     def finished(self, kind: str, **params: str) -> frozenset[str]:  # noqa: ARG002
         """Return nothing."""
@@ -73,22 +80,35 @@ class Group:
     """Of the split."""
     seen: frozenset[Input] | None
     """Inputs of the training split; None where that is not at hand."""
+    trained_on: frozenset[str] | None
+    """Digests of the inputs that the model was really trained on; None where they are not known."""
     predictor: Predictor
     model: ResolvedModel
     dataset: str
     """The data set as it was asked for: a name or a path."""
 
     @property
-    def overlap(self) -> str | None:
-        """A digit for each example: 1 if its input also stands in the training split; None where that is not at hand."""
-        if self.seen is None:
-            return None
-        return "".join("1" if example.input in self.seen else "0" for example in self.split.examples)
+    def overlap(self) -> tuple[str | None, str | None]:
+        """A digit for each example: 1 if its input also stands in the training split, and 1 if the model was trained on it.
+
+        None where the one is not at hand, or the other is not known.
+        """
+        inputs = [example.input for example in self.split.examples]
+        seen = None if self.seen is None else _digits(value in self.seen for value in inputs)
+        known = self.trained_on
+        return seen, None if known is None else _digits(input_digest(value) in known for value in inputs)
 
     @property
     def leaked(self) -> int | None:
         """Inputs of the split that also stand in the training split; None where that is not at hand."""
-        return None if (overlap := self.overlap) is None else overlap.count("1")
+        return None if (seen := self.overlap[0]) is None else seen.count("1")
+
+    @property
+    def leakage(self) -> dict[str, float]:
+        """The shares of the examples that stand in the training split, and that the model was trained on, where known."""
+        names = ("seen_in_training_rate", "trained_on_rate")
+        count = len(self.split.examples)
+        return {name: d.count("1") / count for name, d in zip(names, self.overlap, strict=True) if d is not None}
 
     def setting(self, scope: Scope[M], loaded: Loaded | None, seen: str | None) -> Setting:
         """Return what a measurement of the model on the data set is made with.
@@ -143,7 +163,7 @@ def run(
         tracker: where measurements are stored; only that of the main process is used.
         force: measure again what is stored.
     """
-    loaded = [load(name, scope.tables.get(name)) for name in scope.perturbations]
+    loaded = scope.loaded()
     finished: set[str] = set()
     keys: dict[str, tuple[str, ...]] = {}
     known: dict[tuple[str, str], dict[int | None, str]] = {}
@@ -180,8 +200,15 @@ def run(
     return keys
 
 
-def _plan(scope: Scope[M], group: Group, loaded: Sequence[Loaded], overlap: str | None) -> dict[M, str]:
+def _digits(marks: Iterable[bool]) -> str:
+    return "".join("1" if mark else "0" for mark in marks)
+
+
+def _plan(
+    scope: Scope[M], group: Group, loaded: Sequence[Loaded], overlap: tuple[str | None, str | None]
+) -> dict[M, str]:
     """Return the cells of a group that are to be measured here, each with its key."""
+    known = "/".join(digits for digits in overlap if digits is not None) or None
 
     def key(cell: M, perturbation: Loaded | None, seen: str | None) -> str:
         return fingerprint(cell, group.setting(scope, perturbation, seen))
@@ -197,7 +224,7 @@ def _plan(scope: Scope[M], group: Group, loaded: Sequence[Loaded], overlap: str 
         # without `seen`: a worker that has no training split shares the cells out as the others do
         whole, cells = len(cells), [pair for pair in cells if scope.shard.holds(key(*pair, None))]
         log.info("shard %s holds %d of %d %ss", scope.shard, len(cells), whole, scope.kind)
-    return {cell: key(cell, perturbation, overlap) for cell, perturbation in cells}
+    return {cell: key(cell, perturbation, known) for cell, perturbation in cells}
 
 
 def each(loaded: Sequence[Loaded], pending: Mapping[M, str]) -> Iterator[tuple[Loaded, dict[M, str]]]:
@@ -233,7 +260,8 @@ def _groups(
         task = replace(task, labels=predictor.labels)
         split, seen = load_split(task, scope.split or task.eval_split, source), seen_in[dataset]
         split = (_unseen(split, seen) if scope.exclude_seen else split).limited(scope.limit)
-        group = Group(task, split, split.digest(), seen, predictor, model, dataset)
+        known = from_main(accelerator, partial(tracker.trained_on, model.source))
+        group = Group(task, split, split.digest(), seen, known, predictor, model, dataset)
         leaked = group.leaked
         if leaked:
             log.info(

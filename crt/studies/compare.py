@@ -17,12 +17,21 @@ from crt.records import CLEAN
 from crt.reporting.markdown import bullets
 from crt.reporting.page import page
 from crt.reporting.spreadsheet import write_csv
-from crt.reporting.table import PaperTable, detail_table, paper_table, study_tables, win_tables
-from crt.scoring.evidence import Evidence
+from crt.reporting.table import (
+    PaperTable,
+    detail_table,
+    dose_tables,
+    paper_table,
+    study_tables,
+    win_tables,
+    with_edited,
+)
+from crt.scoring.doses import doses
+from crt.scoring.evidence import weigh
 from crt.scoring.summary import Comparison, dose_area, headline
 from crt.studies import STUDIES
 from crt.studies.choice import CALLED, by_version, counted, named
-from crt.studies.evidence import read_evidence
+from crt.studies.evidence import beside_evidence, read_stacked
 from crt.studies.outputs import Files, formats
 from crt.studies.report import report
 from crt.studies.results import staged
@@ -65,6 +74,9 @@ FILES = Files(
             for metric in TABLES
             for name, text in formats(f"paper_table_{metric}", f"{metric} of each model", *TEXTS).items()
         },
+        "classes.csv": "recall and frequency of each label, clean and perturbed",
+        "rank_stability.csv": "how often other texts give the same order of the models",
+        **formats("table_doses_*", "what each perturbation changes, and what a percent of it costs", *TEXTS),
         **formats("table_wins_*", "which model wins against which", *TEXTS),
         **{
             name: text
@@ -72,6 +84,7 @@ FILES = Files(
             for name, text in formats(f"table_{kind}_*", f"{kind} of each model", *TEXTS).items()
         },
         **formats("*_by_prob", "a metric over prob", *DRAWN),
+        **formats("accuracy_drop_intervals", "the accuracy drop with its interval, at the largest prob", *DRAWN),
         **formats("accuracy_drop_heat_map", "the accuracy drop of each model under each perturbation", *DRAWN),
     },
 )
@@ -309,8 +322,12 @@ def write_comparison(
             _write_studies(beside, staging)
         return Published((), beside, cells, ())
     found = Comparison.of(cells)
-    evidence = read_evidence(cells) if significance else Evidence()
-    tables = tuple(paper_table(found, metric, evidence.tests if metric in TESTED else None) for metric in TABLES)
+    stacked = read_stacked(cells) if significance else {}
+    evidence, edited = weigh(stacked), doses(found.summary, stacked)
+    tables = tuple(
+        with_edited(paper_table(found, metric, evidence.tests if metric in TESTED else None), edited)
+        for metric in TABLES
+    )
     told = report(found, evidence, tables, command)
     with staged(tracker, folder, FILES) as staging:
         (staging / "report.html").write_text(page(told), encoding="utf-8")
@@ -319,11 +336,11 @@ def write_comparison(
         write_csv(dose_area(cells), staging / "dose_area.csv")
         for table in tables:
             _write(table, staging, f"paper_table_{table.metric}")
-        for table in win_tables(evidence.duels, found.signature):
+        for table in (*dose_tables(found, edited), *win_tables(evidence.duels, found.signature)):
             _write(table, staging, f"table_{slug(table.metric)}")
         _write_studies(beside, staging)
-        for name in EVIDENCE:
-            frame: pd.DataFrame = getattr(evidence, name)
+        frames = {name: getattr(evidence, name) for name in EVIDENCE} | beside_evidence(stacked)
+        for name, frame in frames.items():
             if not frame.empty:
                 write_csv(frame, staging / f"{name}.csv")
         if figures:

@@ -1,10 +1,14 @@
 """The evidence behind a comparison, from the stored outcomes of its cells; no model is needed."""
 
+from collections.abc import Mapping, Sequence
+
 import pandas as pd
 
 from crt.errors import TrackingError
 from crt.records import CLEAN
+from crt.scoring.classes import classes
 from crt.scoring.evidence import Evidence, weigh
+from crt.scoring.ranks import rank_stability
 from crt.scoring.slices import CLUSTER
 from crt.scoring.stacked import Stacked, stack
 from crt.scoring.summary import in_order
@@ -12,7 +16,12 @@ from crt.tracking.history import stored_outcomes
 
 
 def read_evidence(cells: pd.DataFrame) -> Evidence:
-    """Read the outcomes of the cells of a comparison and compute intervals, tests and weak spots.
+    """Read the outcomes of the cells of a comparison and compute intervals, tests and weak spots; see `read_stacked`."""
+    return weigh(read_stacked(cells))
+
+
+def read_stacked(cells: pd.DataFrame) -> Mapping[str, Mapping[str, Stacked]]:
+    """Read the outcomes of the cells of a comparison: for each data set, by model, those side by side that were perturbed.
 
     Args:
         cells: from `compare.select`.
@@ -21,12 +30,27 @@ def read_evidence(cells: pd.DataFrame) -> Evidence:
         TrackingError: outcomes are missing; the message says what to do.
     """
     measured = cells.groupby(["model", "dataset"])["prob"].transform("max") > 0
-    return weigh(
-        {
-            str(dataset): {str(model): _stacked(rows) for model, rows in group.groupby("model", sort=False)}
-            for dataset, group in in_order(cells[measured]).groupby("dataset", sort=False)
-        }
-    )
+    return {
+        str(dataset): {str(model): _stacked(rows) for model, rows in group.groupby("model", sort=False)}
+        for dataset, group in in_order(cells[measured]).groupby("dataset", sort=False)
+    }
+
+
+def beside_evidence(datasets: Mapping[str, Mapping[str, Stacked]]) -> dict[str, pd.DataFrame]:
+    """Return what the outcomes say of the labels of each model, and of the order of the models, by the name of the table."""
+    labels, ranks = [], []
+    for dataset, models in datasets.items():
+        for model, stacked in models.items():
+            labels.append(classes(stacked).assign(dataset=dataset, model=model))
+        ranks.append(rank_stability(models).assign(dataset=dataset))
+    return {"classes": _joined(labels), "rank_stability": _joined(ranks)}
+
+
+def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Put tables below each other, names first."""
+    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    names = [name for name in ("dataset", "model") if name in table]
+    return table[[*names, *(name for name in table if name not in names)]]
 
 
 def _stacked(cells: pd.DataFrame) -> Stacked:

@@ -13,6 +13,9 @@ from crt.scoring.evidence import Evidence
 from crt.scoring.summary import KEYS, Comparison, in_order
 from crt.tracking.history import stored_examples
 
+LEAKAGE = ("dataset", "model", "num_examples", "seen_in_training_rate", "trained_on_rate")
+"""What is told of the texts that a model may have seen."""
+
 
 def report(found: Comparison, evidence: Evidence, tables: tuple[PaperTable, ...], command: str) -> Report:
     """Put together what the page shows; example pairs are read from the store.
@@ -38,7 +41,7 @@ def report(found: Comparison, evidence: Evidence, tables: tuple[PaperTable, ...]
         duels=evidence.duels,
         slices=evidence.slices,
         examples=_examples(cells),
-        leakage=clean.reindex(columns=["dataset", "model", "num_examples", "seen_in_training_rate"]).drop_duplicates(),
+        leakage=clean.reindex(columns=list(LEAKAGE)).drop_duplicates(),
         notes=notes(evidence.tests, counts),
         measured=_measured(found, command),
     )

@@ -21,7 +21,7 @@ from crt.redaction import redacted
 from crt.scoring.doubts import not_learnt
 from crt.studies import cards
 from crt.studies.answers import at_hand
-from crt.tasks import Source, Split, load_training, with_labels
+from crt.tasks import Source, Split, input_digest, load_training, with_labels
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -81,6 +81,7 @@ def run(
                 "selection_digest": selection.digest(),
             }
         )
+        _log_inputs(train_split, tracker)
     reference = ""
     if options.model == TFIDF:
         return from_main(accelerator, lambda: _fit(task, train_split, selection, options, tracker))
@@ -94,6 +95,16 @@ def run(
             elif tracker is not None:
                 _log(record, tracker)
     return reference
+
+
+def _log_inputs(split: Split, tracker: "MlflowTracker") -> None:
+    """Keep which inputs the model is trained on, as digests: an evaluation then knows which of its own those are."""
+    from crt.tracking.registry import TRAINED_ON
+
+    digests = sorted({input_digest(example.input) for example in split.examples})
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / TRAINED_ON).write_text("\n".join(["input", *digests, ""]), encoding="ascii")
+        tracker.log_folder(Path(folder))
 
 
 def _warn_of_few(task: Task, selection: Split) -> None:

@@ -24,6 +24,8 @@ from crt.tracking.waiting import MOVED, first_contact, store_error
 log = logging.getLogger(__name__)
 
 KIND, KEY = "crt.kind", "crt.cell_key"
+DEFAULT, DEMO = "Default", "crt-demo"
+"""The experiment of every command, that of `mlflow run` too, and the one of the demonstration, which no comparison wants."""
 PAGE = 5000
 """Runs asked for in one call."""
 IDS = 500
@@ -71,7 +73,7 @@ def read_stored(experiments: Sequence[str], kinds: Sequence[str]) -> Stored:
             found = {name: client.get_experiment_by_name(name) for name in experiments}
         else:
             current = os.environ.get("MLFLOW_EXPERIMENT_ID")
-            name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default"
+            name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or DEFAULT
             experiment = client.get_experiment(current) if current else client.get_experiment_by_name(name)
             found = {experiment.name if experiment else name: experiment}
         missing = [name for name, experiment in found.items() if experiment is None]

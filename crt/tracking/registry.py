@@ -18,6 +18,7 @@ from crt.files import scratch
 from crt.records import LOGGED, REGISTERED, TFIDF, TINY, ResolvedModel
 from crt.redaction import redacted
 from crt.tasks import slug
+from crt.tracking.history import stored_table
 from crt.tracking.waiting import MOVED
 
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
@@ -29,6 +30,9 @@ _Rank = tuple[bool, float]
 
 _TOGETHER = 600_000
 """Milliseconds: a version that was registered so shortly before another may be moving the alias at the same moment."""
+
+TRAINED_ON = "trained_on.csv"
+"""Artifact of a training: a digest of each input that it was made on, in the column `input`."""
 
 MOST_ROBUST = "most_robust"
 """Alias of the version with the highest mean accuracy over the default grid, on the selection split."""
@@ -281,6 +285,19 @@ def _award(name: str, alias: str, version: str, rank: Callable[[ModelVersion], _
 def _gives_way(old: ModelVersion, base_model: str | None) -> bool:
     """Tell whether a version is the demonstration model, which gives way to a version of any other base model."""
     return bool(old.tags.get("base_model") == TINY != base_model)
+
+
+def trained_on(reference: str) -> frozenset[str] | None:
+    """Return the digests of the inputs that `name/version` was trained on; None where its run is gone or did not store them."""
+    client = mlflow.MlflowClient()
+    name, _, number = reference.partition("/")
+    try:
+        run = client.get_run(client.get_model_version(name, number).tags["run_id"])
+    except (KeyError, MlflowException):
+        return None
+    if TRAINED_ON not in [file.path for file in client.list_artifacts(run.info.run_id)]:
+        return None
+    return frozenset(stored_table(run.info.artifact_uri, TRAINED_ON)["input"])
 
 
 def training_of(reference: str) -> dict[str, str]:

@@ -35,6 +35,7 @@ from crt.redaction import redacted
 from crt.tracking import registry
 from crt.tracking.history import (
     CHECKSUMS,
+    DEFAULT,
     EXAMPLES,
     KEY,
     KIND,
@@ -60,13 +61,16 @@ RUNNING = f"tags.`{PID}` LIKE '%' and attributes.status = 'RUNNING'"
 
 
 @contextmanager
-def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["MlflowTracker"]:
+def open_run(
+    kind: str, name: str, settings: Mapping[str, object], experiment: str = DEFAULT
+) -> Iterator["MlflowTracker"]:
     """Open the run that an entry point works in: the project run under `mlflow run`, else a new one.
 
     Args:
         kind: the tag `crt.kind`: train, grid, compare …, or that of a study.
         name: of a new run.
         settings: logged as params `cfg.<name>`; the project parameters themselves are logged by `mlflow run`.
+        experiment: of a new run, where the environment names none.
 
     Raises:
         TrackingError: the tracking store cannot be used; the message says what to use.
@@ -75,7 +79,7 @@ def open_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["
     try:
         with first_contact():
             if run_id is None and "MLFLOW_EXPERIMENT_ID" not in os.environ:
-                mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default")
+                mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME") or experiment)
             tags = {KIND: kind, **_host_tags()} if run_id else {**_context_tags(), KIND: kind, **_host_tags()}
             run = mlflow.start_run(run_name=None if run_id else redacted(name), tags=tags)
     except Exception as error:  # the stores raise whatever their drivers raise
@@ -226,6 +230,10 @@ class MlflowTracker:
         found = registry.resolve(spec)
         log.info("model %s is %s", spec, found.source)
         return found
+
+    def trained_on(self, source: str) -> frozenset[str] | None:
+        """Return the digests of the inputs that a model was trained on; None where that is not known, as for any but a registered one."""
+        return registry.trained_on(source.removeprefix("models:/")) if source.startswith("models:/") else None
 
     def log_params(self, params: Mapping[str, object]) -> None:
         """Log params of the run; a value that was logged before stays."""

@@ -7,8 +7,10 @@ same tone before other tone, frequent before rare.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from readings import MAIN_SHARE, NEGATIONS, NUMERALS, OPTION_SHARE, mains, phrases
-from sources import OPPOSITES, common, dictionary, frequency, table
+from readings import MAIN_SHARE, NEGATIONS, NUMERALS, OPTION_SHARE, REFUSALS, mains, phrases
+from sources import common, dictionary, frequency, table
+
+from crt.perturbations.polarity import keeps_polarity
 
 LICENCE = "Unicode-DFS-2016 and MIT"
 SOURCE = "Unihan 14.0.0, pypinyin 0.55.0 (readings of phrases), jieba 0.42.1 (words and their counts), changed"
@@ -18,9 +20,7 @@ CHAR_COUNT = 2000
 KEY_COUNT, SAME_TONE_COUNT, OTHER_TONE_COUNT = 10, 100, 500
 PER_WORD = 3
 NAMES = ("nr", "nz", "nt")
-UNSAFE = NEGATIONS | NUMERALS
-UNSEEMLY = frozenset("妓奸淫娼嫖婊屎尿屁尸粪")
-"""In a word that nobody would leave standing: 讲师 -> 僵尸."""
+UNSAFE = NEGATIONS | NUMERALS | REFUSALS
 
 
 def word_sounds(word: str) -> tuple[str, ...] | None:
@@ -77,7 +77,7 @@ def characters() -> dict[str, list[str]]:
         by_syllable[sound[:-1]].append(char)
     entries = {}
     for key, char, sound in read_characters():
-        others = [other for other in by_syllable[sound[:-1]] if other != char and char + other not in OPPOSITES]
+        others = [other for other in by_syllable[sound[:-1]] if other != char and keeps_polarity(char, other)]
         same = [other for other in others if sure[other] == sound]
         rest = [other for other in others if sure[other] != sound]
         if options := same[:PER_TONE] + rest[:PER_TONE]:
@@ -92,11 +92,11 @@ def words() -> dict[str, list[str]]:
         groups[toneless(row[1])].append(row)
     entries = {}
     for group in groups.values():
-        candidates = [row for row in group if row[3] not in NAMES and not UNSEEMLY & set(row[0])]
-        candidates.sort(key=lambda row: (-row[2], row[0]))
+        candidates = sorted((row for row in group if row[3] not in NAMES), key=lambda row: (-row[2], row[0]))
         for word, sounds, _, _ in group:
-            same = [row[0] for row in candidates if row[0] != word and row[1] == sounds and row[2] >= SAME_TONE_COUNT]
-            rest = [row[0] for row in candidates if row[1] != sounds and row[2] >= OTHER_TONE_COUNT]
+            kept = [row for row in candidates if row[0] != word and keeps_polarity(word, row[0])]
+            same = [row[0] for row in kept if row[1] == sounds and row[2] >= SAME_TONE_COUNT]
+            rest = [row[0] for row in kept if row[1] != sounds and row[2] >= OTHER_TONE_COUNT]
             if options := (same[:PER_WORD] + rest[:PER_WORD])[:PER_WORD]:
                 entries[word] = options
     return entries

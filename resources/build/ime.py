@@ -1,34 +1,38 @@
-"""The table of input-method slips: what pinyin input writes in place of a word or a character.
+"""The table of input-method slips: the word that pinyin input writes in place of the one that was meant.
 
-Three slips, in this order: the first candidates for the same letters; a fuzzy initial or final (zh/z, ch/c, sh/s, n/l,
-ang/an, eng/en, ing/in); one wrong key (a neighbour on the keyboard, a letter left out, a letter typed twice).
+One slip each, in this order: another candidate for the same letters; one fuzzy sound (zh/z, ch/c, sh/s, n/l, f/h, ang/an,
+eng/en, ing/in) in one syllable; one wrong key (a neighbour on the keyboard, a letter left out, a letter typed twice). A
+candidate competes if it is common beside the word that was meant; a character, for where it is typed alone, gives way to
+those only that are typed alone more often, and so stand before it.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from homophone import LICENCE, NAMES, SOURCE, UNSEEMLY, offered, read_characters, toneless, usable_words
-from sources import table
+from homophone import LICENCE, SOURCE, offered, read_characters, toneless, usable_words
+from sources import dictionary, table
 
-KEY_COUNT, CANDIDATE_COUNT = 100, 500
+from crt.perturbations.polarity import keeps_polarity
+
+KEY_COUNT, CANDIDATE_COUNT = 20, 300
+RARER = 20
+"""How many times as often as the candidate the word that was meant may be counted."""
 FIRST, FUZZY, WRONG_KEY = 2, 2, 1
-FOLDS = (("zh", "z"), ("ch", "c"), ("sh", "s"))
+INITIALS = (("zh", "z"), ("ch", "c"), ("sh", "s"), ("n", "l"), ("f", "h"))
+FINALS = (("ang", "an"), ("eng", "en"), ("ing", "in"))
+NAMES = ("nr", "ns", "nt", "nz")
+"""How the tags of names begin."""
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
-def fold(syllable: str) -> str:
-    """Return the syllable as somebody types it who does not hear the difference: shang -> san."""
-    for full, flat in FOLDS:
-        if syllable.startswith(full):
-            syllable = flat + syllable[2:]
-    if syllable.startswith("n") and syllable != "n":
-        syllable = "l" + syllable[1:]
-    return syllable[:-1] if syllable.endswith(("ang", "eng", "ing")) else syllable
-
-
-def folded(letters: str) -> str:
-    """Fold every syllable of a word."""
-    return " ".join(fold(syllable) for syllable in letters.split(" "))
+def fuzzy(syllable: str) -> Iterator[str]:
+    """Yield what somebody types for a syllable who does not hear one difference: shang -> sang, shan."""
+    for one, other in (*INITIALS, *(pair[::-1] for pair in INITIALS)):
+        if syllable.startswith(one) and not (len(one) == 1 and syllable[1:2] == "h"):
+            yield other + syllable[len(one) :]
+    for one, other in (*FINALS, *(pair[::-1] for pair in FINALS)):
+        if syllable.endswith(one):
+            yield syllable.removesuffix(one) + other
 
 
 def neighbours(key: str) -> str:
@@ -37,6 +41,14 @@ def neighbours(key: str) -> str:
     at = ROWS[row].index(key)
     places = [(row, at - 1), (row, at + 1), (row - 1, at), (row - 1, at + 1), (row + 1, at - 1), (row + 1, at)]
     return "".join(ROWS[r][c] for r, c in places if 0 <= r < len(ROWS) and 0 <= c < len(ROWS[r]))
+
+
+def misheard(letters: str) -> Iterator[str]:
+    """Yield what one fuzzy syllable makes of the letters of a word."""
+    syllables = letters.split(" ")
+    for at, syllable in enumerate(syllables):
+        for other in fuzzy(syllable):
+            yield " ".join([*syllables[:at], other, *syllables[at + 1 :]])
 
 
 def mistyped(letters: str) -> Iterator[str]:
@@ -51,41 +63,46 @@ def mistyped(letters: str) -> Iterator[str]:
 def words() -> dict[str, list[str]]:
     """Return the slips of every word of two to four characters."""
     rows = {word: (toneless(sounds), count, tag) for word, sounds, count, tag in usable_words(KEY_COUNT)}
-    same, fuzzy, typed = defaultdict(list), defaultdict(list), defaultdict(list)
-    candidates = [word for word, (_, count, tag) in rows.items() if count >= CANDIDATE_COUNT and tag not in NAMES]
-    for word in sorted(
-        (word for word in candidates if not UNSEEMLY & set(word)), key=lambda word: (-rows[word][1], word)
-    ):
-        letters = rows[word][0]
-        same[letters].append(word)
-        fuzzy[folded(letters)].append(word)
-        typed[letters.replace(" ", "")].append(word)
+    spelt, typed = defaultdict(list), defaultdict(list)
+    for word, (letters, count, _) in sorted(rows.items(), key=lambda row: (-row[1][1], row[0])):
+        if count >= CANDIDATE_COUNT:
+            spelt[letters].append(word)
+            typed[letters.replace(" ", "")].append(word)
     entries = {}
-    for word, (letters, _, _) in rows.items():
-        first = [other for other in same[letters] if other != word][:FIRST]
-        near = [other for other in fuzzy[folded(letters)] if rows[other][0] != letters and len(other) == len(word)]
+    for word, (letters, count, tag) in rows.items():
         plain = letters.replace(" ", "")
-        slips = {other for wrong in mistyped(plain) if wrong != plain and wrong in typed for other in typed[wrong][:1]}
-        wrong = sorted(slips - {word} - set(near), key=lambda other: (-rows[other][1], other))
-        if options := [*first, *near[:FUZZY], *wrong[:WRONG_KEY]]:
-            entries[word] = options
+
+        def fit(found: Iterator[str], word: str = word, count: int = count, tag: str = tag) -> list[str]:
+            """Return what competes with the word, the most frequent first."""
+            others = (other for other in dict.fromkeys(found) if other != word and len(other) == len(word))
+            near = [other for other in others if rows[other][1] * RARER >= count and keeps_polarity(word, other)]
+            allowed = [other for other in near if tag.startswith(NAMES) or not rows[other][2].startswith(NAMES)]
+            return sorted(allowed, key=lambda other: (-rows[other][1], other))
+
+        first = fit(iter(spelt[letters]))[:FIRST]
+        heard = fit(other for wrong in misheard(letters) for other in spelt.get(wrong, ()))
+        hit = fit(other for wrong in mistyped(plain) for other in typed.get(wrong, ()) if other not in heard)
+        if options := [*first, *heard[:FUZZY], *hit[:WRONG_KEY]]:
+            entries[word] = list(dict.fromkeys(options))
     return entries
 
 
 def characters() -> dict[str, list[str]]:
-    """Return the slips of every character: the first candidates for its letters, then those of a fuzzy syllable."""
-    same, fuzzy = defaultdict(list), defaultdict(list)
-    for char, sound in offered().items():
-        same[sound[:-1]].append(char)
-        fuzzy[fold(sound[:-1])].append(char)
+    """Return the slips of every character: other characters for its letters that are typed alone more often."""
+    spelt = defaultdict(list)
+    for char, sound in sorted(offered().items(), key=lambda row: (-alone(row[0]), row[0])):
+        spelt[sound[:-1]].append(char)
     entries = {}
     for key, char, sound in read_characters():
-        syllable = sound[:-1]
-        first = [other for other in same[syllable] if other != char][: FIRST + 1]
-        near = [other for other in fuzzy[fold(syllable)] if other != char and other not in same[syllable]]
-        if options := [*first, *near[:FUZZY]]:
+        before = (other for other in spelt[sound[:-1]] if alone(other) > alone(char))
+        if options := [other for other in before if keeps_polarity(char, other)][:FIRST]:
             entries[key] = options
     return entries
+
+
+def alone(char: str) -> int:
+    """Return how often a character is counted as a word."""
+    return dictionary().get(char, (0, ""))[0]
 
 
 def build() -> str:

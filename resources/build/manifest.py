@@ -21,7 +21,7 @@ TOOLS = {"shape": ("numpy", "pillow", "rapidfuzz")}
 
 def files() -> dict[str, str]:
     """Return the digest of each resource."""
-    paths = [RESOURCES / "readings.json", RESOURCES / "prompts.json"]
+    paths = [RESOURCES / name for name in ("polarity.json", "prompts.json", "readings.json")]
     for folder in ("perturbations", "rules", "samples", "suites"):
         paths += (RESOURCES / folder).rglob("*")
     found = {path.relative_to(RESOURCES).as_posix(): path for path in paths if path.is_file()}

@@ -18,6 +18,8 @@ LEVEL = 2
 LONGEST_PHRASE = 4
 OPTION_SHARE, MAIN_SHARE = 0.85, 0.95
 NEGATIONS, NUMERALS = frozenset("不没无未非别莫勿"), frozenset("零一二三四五六七八九十百千万亿两")
+REFUSALS = frozenset("否拒禁甭毋唔冇")
+"""They negate too, in most words."""
 _TONES = {"\u0304": "1", "\u0301": "2", "\u030c": "3", "\u0300": "4"}
 
 

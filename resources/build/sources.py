@@ -39,9 +39,6 @@ COW = (
 )
 """Address and SHA-256 of the Chinese Open Wordnet, which no package carries."""
 
-OPPOSITES = frozenset({"买卖", "卖买"})
-"""Pairs of characters that sound and look alike and turn a sentence into its opposite."""
-
 
 def check(path: Path, expected: str) -> Path:
     """Return the path if its content is what it should be, else stop."""

@@ -41,8 +41,10 @@ def test_slang_is_a_whole_word(options):
 
 def test_slang_and_confusion_at_one_word_are_one_site(options):
     """What is mixed up comes before what is slang, and nothing stands there twice."""
-    assert options("认真的学习")["的"] == ("地", "滴")
-    assert options("桌子的腿")["的"] == ("滴",)
+    assert options("走了。")["了"] == ("啦", "鸟", "咯")
+    assert options("已经不在")["已经"] == ("以经", "己经")
+    assert options("真是好的。")["的"] == ("滴",)
+    assert "的" not in options("桌子的腿")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from golden_cases import texts_of
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import PROPERTY, WORDS, degrees, examples, inputs, loaded, pairs, probs, samples, seeds, texts
+from strategies import PROPERTY, WORDS, degrees, examples, inputs, loaded, probs, samples, seeds, texts
 
 from crt.perturbations import PERTURBATIONS
 from crt.perturbations.engine import (
@@ -196,16 +196,21 @@ def test_one_example_is_perturbed_as_among_others(name, value, prob, seed, field
 
 @every
 @PROPERTY
-@given(pairs, texts, probs, seeds)
-def test_a_field_does_not_hang_on_the_other(name, value, other, prob, seed):
-    """The edits of a field stay when the other field is another text, or is absent."""
+@given(inputs, probs, seeds)
+def test_equal_inputs_get_equal_edits(name, value, prob, seed):
+    """Neither the id, with its task, split and row, nor the label has a part in the edits."""
+    rows = [Example("task/test/0", value, 0), Example("other/train/7", value, 1)]
+    first, second = run(name, rows, prob=prob, seed=seed)
+    assert first == second
 
-    def edits(*fields, field):
-        return [edit for edit in run(name, [example(*fields)], prob=prob, seed=seed)[0].edits if edit.field == field]
 
-    first, second = value
-    assert edits(first, second, field=0) == edits(first, other, field=0) == edits(first, field=0)
-    assert edits(first, second, field=1) == edits(other, second, field=1)
+def test_a_premise_draws_anew_with_each_hypothesis():
+    """The key holds both fields: two pairs that share a field share about a quarter of its edits at prob 0.5."""
+    text = "字" * 4000
+    for rows in ([example(text, "甲"), example(text, "乙")], [example("甲", text), example("乙", text)]):
+        found = perturb_all(find_sites(rows, characters("词")), name="x", prob=0.5, seed=13)
+        one, other = ({edit.start for edit in result.edits if edit.old == "字"} for result in found)
+        assert abs(len(one & other) - 1000) <= 4 * 750**0.5
 
 
 @every
@@ -213,8 +218,8 @@ def test_the_fields_of_a_pair_draw_independently(name):
     """The same text in both fields gets edits at places of its own: which are taken is uncorrelated (4 errors)."""
     text = "。".join(texts_of(name))
     places = [site.start for site in loaded(name).find(text)]
-    rows = [example(text, text, row=row) for row in range(ceil(1000 / len(places)))]
-    taken = np.zeros((2, len(rows), len(text) + 1))
+    rows = [example(*[f"{text}\n{row}"] * 2) for row in range(ceil(1000 / len(places)))]
+    taken = np.zeros((2, len(rows), len(text) + 9))
     for row, result in enumerate(run(name, rows, prob=0.5, seed=13)):
         for edit in result.edits:
             taken[edit.field, row, edit.start] = 1
@@ -269,7 +274,7 @@ def test_a_new_entry_adds_its_site(name):
 @pytest.mark.parametrize("count", range(1, 7))
 def test_ranks_follow_their_weights(count):
     """Rank r of an option is picked with weight 1 / (r + 1): 20,000 draws are within 4 standard errors."""
-    rows = [example("字" * 2000, row=row) for row in range(10)]
+    rows = [example(text * 2000) for text in "一二三四五六七八九十"]
     options = tuple("甲乙丙丁戊己"[:count])
     results = perturb_all(find_sites(rows, characters(*options)), name="x", prob=1.0, seed=13)
     picked = "".join(result.input[0] for result in results)
@@ -281,7 +286,7 @@ def test_ranks_follow_their_weights(count):
 @pytest.mark.parametrize("prob", [0.05, 0.15, 0.3, 0.9])
 def test_the_share_of_edits_is_prob(prob):
     """Of 20,000 sites the share that is edited is prob within 4 standard errors, and which option hangs not on it."""
-    rows = [example("字" * 2000, row=row) for row in range(10)]
+    rows = [example(text * 2000) for text in "一二三四五六七八九十"]
     results = perturb_all(find_sites(rows, characters("甲", "乙")), name="x", prob=prob, seed=13)
     edits = [edit for result in results for edit in result.edits]
     assert abs(len(edits) - 20_000 * prob) <= 4 * (20_000 * prob * (1 - prob)) ** 0.5
@@ -291,19 +296,20 @@ def test_the_share_of_edits_is_prob(prob):
 
 @pytest.mark.parametrize("field", [0, 1])
 def test_the_key_of_a_draw_is_the_documented_one(field):
-    """A site is edited if the draw of (seed, perturbation, example, field) at its start is below prob."""
+    """A site is edited if the draw of (seed, perturbation, input, field) at its start is below prob."""
     text = "字" * 1000
-    sites = find_sites([example("", text) if field else example(text)], characters("甲"))
-    draws = uniforms(base(13, "x", "task/test/0", field), np.arange(1000))
+    row = ("", text) if field else (text,)
+    sites = find_sites([example(*row)], characters("甲"))
+    draws = uniforms(base(13, "x", base(*row), field), np.arange(1000))
     assert choose(sites, name="x", prob=0.3, seed=13)[0].tolist() == np.flatnonzero(draws < 0.3).tolist()
 
 
-@pytest.mark.parametrize("change", [{"seed": 14}, {"name": "y"}, {"row": 1}])
-def test_seed_name_and_example_draw_independently(change):
-    """Another seed, perturbation or example shares about a quarter of the places at prob 0.5, no more."""
+@pytest.mark.parametrize("change", [{"seed": 14}, {"name": "y"}, {"text": "词"}])
+def test_seed_name_and_input_draw_independently(change):
+    """Another seed, perturbation or input shares about a quarter of the places at prob 0.5, no more."""
 
-    def taken(*, seed=13, name="x", row=0):
-        sites = find_sites([example("字" * 4000, row=row)], characters("甲"))
+    def taken(*, seed=13, name="x", text="字"):
+        sites = find_sites([example(text * 4000)], characters("甲"))
         return set(choose(sites, name=name, prob=0.5, seed=seed)[0].tolist())
 
     assert taken() == taken()
@@ -406,12 +412,12 @@ def test_the_fields_of_a_pair_share_a_degree():
 
 
 def test_the_key_of_a_degree_is_the_documented_one():
-    """The sites of the smallest draws of (seed, perturbation, example, field, sample) are edited."""
+    """The sites of the smallest draws of (seed, perturbation, input, field, sample) are edited."""
     sites = find_sites([example("字" * 1000)], characters("甲", "乙"))
-    draws = uniforms(base(13, "x", "task/test/0", 0, 4), np.arange(1000))
+    draws = uniforms(base(13, "x", base("字" * 1000), 0, 4), np.arange(1000))
     taken, ranks = choose_to_degree(sites, name="x", degree=0.3, seed=13, sample=[4])
     assert taken.tolist() == sorted(np.argsort(draws)[:300].tolist())
-    picks = uniforms(base(13, "x", "task/test/0", 0, 4), taken, stream=1)
+    picks = uniforms(base(13, "x", base("字" * 1000), 0, 4), taken, stream=1)
     assert ranks.tolist() == (picks >= 2 / 3).astype(int).tolist()
 
 

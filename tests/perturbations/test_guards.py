@@ -112,6 +112,7 @@ def test_numbers_stay(name, number):
         ("难以接受", "难以"),
         ("甭提", "甭"),
         ("休想", "休想"),
+        ("我们学校", "我们"),
     ],
 )
 def test_what_is_negated_is_not_left_out(text, kept):
@@ -162,11 +163,13 @@ def test_who_is_meant_stays():
 def test_who_is_trusted():
     """Another script, tables that were read and blanks may touch what others may not, and only they."""
     trusted = {name: set(perturbation.trusted) for name, perturbation in PERTURBATIONS.items() if perturbation.trusted}
-    both, numbers, negated = {"negations", "numbers"}, {"numbers"}, {"negations"}
+    both, numbers = {"negations", "numbers"}, {"numbers"}
+    read, polarity = {"negations", "polarity"}, {"polarity"}
     assert trusted == {
-        **dict.fromkeys(("traditional", "traditional_tw"), both),
+        **dict.fromkeys(("traditional", "traditional_tw", "simplified"), both),
         **dict.fromkeys(("space", "invisible"), numbers),
-        **dict.fromkeys(("synonym", "synonym_all"), negated),
+        **dict.fromkeys(("synonym", "synonym_all"), read),
+        **dict.fromkeys(("colloquial", "garden_path", "split", "emoji"), polarity),
     }
 
 

@@ -21,6 +21,7 @@ from crt.reporting.figures import (
     degree_curves,
     dose_curves,
     dose_panels,
+    forest,
     group_bars,
     heat_map,
     pass_bars,
@@ -58,25 +59,62 @@ def test_same_numbers_give_the_same_bytes(tmp_path, suffix):
 
 @pytest.mark.parametrize("metric", FIGURES)
 def test_every_line_has_its_label(metric):
-    """The legend names each perturbation once, in the order of PERTURBATIONS, and says which direction is good."""
+    """The legend names each model once, a panel each perturbation, in their order, and it says which direction is good."""
     figure = dose_curves(summary(models=("a", "b"), **{metric: 0.2}), metric)
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(PERTURBATIONS)
-    assert legend.get_title().get_text() == f"{METRICS[metric].better} is better"
-    assert all(len(axes.containers) == len(PERTURBATIONS) for axes in panels(figure))
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+    assert legend.get_title().get_text() == f"{METRICS[metric].better} is better; bars: standard deviation"
+    assert [axes.get_title() for axes in panels(figure)] == list(PERTURBATIONS)
 
 
-def test_lines_show_percent_over_prob():
-    """A line runs through the means in percent at the probs, with the standard deviation as bars."""
-    cells = pd.DataFrame(
-        {"model": "m", "dataset": "d", "perturbation": "space", "prob": p, "seed": s, "acc_drop": drop}
-        for p, s, drop in ((0.3, 1, 0.5), (0.3, 2, 0.7), (0.1, 1, 0.2), (0.1, 2, 0.2))
-    )
-    (axes,) = dose_curves(summary_table(cells), "acc_drop").axes
-    line, _, (bars,) = axes.containers[0]
-    assert line.get_xydata() == pytest.approx(np.array([[0.1, 20.0], [0.3, 60.0]]))
-    heights = [high[1] - low[1] for low, high in bars.get_segments()]
-    assert heights == pytest.approx([0.0, 2 * 100 * 0.02**0.5])
+DROPS = pd.DataFrame(
+    {"model": "m", "dataset": "d", "perturbation": "space", "prob": p, "seed": s, "acc_drop": drop}
+    for p, s, drop in ((0.3, 1, 0.5), (0.3, 2, 0.7), (0.1, 1, 0.2), (0.1, 2, 0.2))
+)
+ENDS = pd.DataFrame(
+    {"model": "m", "dataset": "d", "perturbation": "space", "prob": p, "metric": "acc_drop", "low": low, "high": high}
+    for p, low, high in ((0.1, 0.15, 0.3), (0.3, 0.5, 0.65))
+)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "bars"), [(None, [(20, 20), (60 - 2**0.5 * 10, 60 + 2**0.5 * 10)]), (ENDS, [(15, 30), (50, 65)])]
+)
+def test_lines_show_percent_over_prob(intervals, bars):
+    """A line runs from the clean point through the means at the probs, with the interval, or else the std, as bars."""
+    (axes,) = dose_curves(summary_table(DROPS), "acc_drop", intervals).axes
+    line = next(line for line in axes.lines if line.get_label() == "m")
+    assert line.get_xydata() == pytest.approx(np.array([[0, 0], [10, 20.0], [30, 60.0]]))
+    (drawn,) = axes.collections
+    assert [tuple(bar[:, 1]) for bar in drawn.get_segments()] == [pytest.approx(bar) for bar in bars]
+
+
+def test_a_rate_without_a_clean_point_begins_at_the_first_prob():
+    """Where nothing is edited there is no attack, so the success rate has no point there."""
+    (axes, *_) = dose_curves(summary(attack_success_rate=0.2), "attack_success_rate").axes
+    assert next(line for line in axes.lines if line.get_label() == "m").get_xdata().tolist() == [5, 30]
+
+
+def test_many_models_have_no_bars():
+    """More bars than a reader can tell apart are left to the forest plot."""
+    figure = dose_curves(summary(models=tuple("abcde"), acc_drop=0.2), "acc_drop")
+    assert not any(axes.collections for axes in panels(figure))
+
+
+def test_forest():
+    """Each perturbation has a row, its points and intervals at the largest prob alone, in percent."""
+    figure = forest(summary_table(DROPS), ENDS)
+    (axes,) = panels(figure)
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["space"]
+    ((point, _, (bar,)),) = axes.containers
+    assert point.get_xdata() == pytest.approx([60])
+    assert bar.get_segments()[0][:, 0] == pytest.approx([50, 65])
+
+
+def test_texts_stay_texts(tmp_path):
+    """A reader can search a figure, and an editor change its words."""
+    save(dose_curves(summary(acc_drop=0.2), "acc_drop"), tmp_path / "figure.svg")
+    assert ">homophone</text>" in (tmp_path / "figure.svg").read_text(encoding="utf-8")
 
 
 LACKING = {
@@ -94,13 +132,13 @@ LACKING = {
 
 @pytest.mark.parametrize("table", LACKING.values(), ids=LACKING)
 def test_draws_what_there_is(tmp_path, table):
-    """Whatever a summary lacks, the rest is drawn, with every perturbation in the legend."""
+    """Whatever a summary lacks, the rest is drawn, with every model in the legend and a panel for every perturbation."""
     figure = dose_curves(table, "acc_drop")
     save(figure, tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(PERTURBATIONS)
-    assert len(panels(figure)) == len(table[["model", "dataset"]].drop_duplicates())
+    assert [text.get_text() for text in legend.get_texts()] == list(dict.fromkeys(table["model"]))
+    assert len(panels(figure)) == len(PERTURBATIONS) * table["dataset"].nunique()
 
 
 def test_curves_over_the_degree():
@@ -151,34 +189,23 @@ def test_bars_of_capabilities():
     assert [text.get_text() for text in axes.texts] == ["2/2", "1/2"]
 
 
-def test_bands_are_the_intervals():
-    """Where there are intervals a band runs through their ends in percent, and no bars are drawn."""
-    table = summary(acc_drop=0.2).query("perturbation == 'space'")
-    keys = table[["model", "dataset", "perturbation", "prob"]]
-    intervals = keys.assign(metric="acc_drop", value=0.2, low=[0.1, 0.15], high=[0.3, 0.25])
-    (axes,) = dose_curves(table, "acc_drop", intervals).axes
-    (band,) = axes.collections
-    assert {tuple(point) for point in band.get_paths()[0].vertices.round(6)} == {
-        (0.05, 10.0), (0.05, 30.0), (0.3, 15.0), (0.3, 25.0)
-    }  # fmt: skip
-    assert not axes.containers
-
-
 @pytest.mark.parametrize("models", [1, 2, 5])
 def test_size_in_a_paper(models):
-    """One model fits a column, several fit a page, and no letter is smaller than 7 pt."""
+    """The panels fit a page, a forest of one data set a column, and no letter is smaller than 7 pt."""
     table = summary(models=tuple(f"model-{n}" for n in range(models)), acc_drop=0.2)
     figure = dose_curves(table, "acc_drop")
-    assert figure.get_figwidth() == (COLUMN if models == 1 else PAGE)
-    for drawn in (figure, heat_map(table)):
+    points = forest(table, ENDS)
+    assert (figure.get_figwidth(), points.get_figwidth()) == (PAGE, COLUMN)
+    for drawn in (figure, points, heat_map(table)):
         assert min(text.get_fontsize() for text in drawn.findobj(Text) if text.get_text()) >= 7
 
 
 def test_no_two_lines_look_the_same():
-    """Colour and marker together tell all perturbations apart."""
-    (axes,) = dose_curves(summary(acc_drop=0.2), "acc_drop").axes
-    looks = {(bars[0].get_color(), bars[0].get_marker()) for bars in axes.containers}
-    assert len(looks) == len(PERTURBATIONS)
+    """Colour and marker together tell twenty models apart."""
+    names = [f"model-{n:02}" for n in range(20)]
+    axes, *_ = dose_curves(summary(models=tuple(names), acc_drop=0.2), "acc_drop").axes
+    looks = {(line.get_color(), line.get_marker()) for line in axes.lines if line.get_label() in names}
+    assert len(looks) == 20
 
 
 def test_heat_map_prints_the_largest_dose():
@@ -226,7 +253,7 @@ def test_chinese_names_are_drawn(tmp_path):
 
 def test_inline_figures_do_not_meet():
     """Figures of a page share no id, their texts stay texts, and their colours follow the page."""
-    (_, _, one), (_, _, two) = dose_panels(summary(models=("a", "b"), acc_drop=0.2), "acc_drop")
+    (_, _, one), (_, _, two), *_ = dose_panels(summary(models=("a", "b"), acc_drop=0.2), "acc_drop")
     texts = inline(one, "one", "A"), inline(two, "two", "B")
     ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in texts]
     assert ids[0]

@@ -142,13 +142,17 @@ def test_cards_and_notes(store):
         for name in ("detection", "labelling")
     )
     unseen = pd.DataFrame(
-        [[f"={EVIL}", 1.0, 1.0, 1.0, 1]], columns=["left_out", "recall", "clean_recall", "balanced_accuracy", "n"]
+        [[f"={EVIL}", EVIL, 1.0, 1.0, 1.0, 1]],
+        columns=["left_out", "with_it", "recall", "clean_recall", "balanced_accuracy", "n"],
     )
+    texts = pd.DataFrame({"part": ["test"], "attack": [EVIL], "text_1": [f"={EVIL}"]})
     with open_run("detect", "test", {}) as tracker:
-        findings = DetectResult(verdicts, {"detection": {"a": 1.0}}, unseen, {"model": EVIL, "dataset": "d"})
+        findings = DetectResult(verdicts, {"detection": {"a": 1.0}}, unseen, texts, {"model": EVIL, "dataset": "d"})
         publish_detect(tracker, findings, folder := Path("out"), figures=False)
         note = mlflow.get_run(tracker.run_id).data.tags["mlflow.note.content"]
     assert not alive(note)
     with (folder / "unseen_attacks.csv").open(encoding="utf-8", newline="") as file:
         assert list(csv.reader(file))[1][0] == f"'={EVIL}"
+    with (folder / "detection_texts.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert list(csv.reader(file))[1][2] == f"'={EVIL}"
     assert (folder / "confusion_detection_encoder.csv").is_file()

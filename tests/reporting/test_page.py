@@ -85,7 +85,13 @@ def report(found=None, **values) -> Report:
         for d in dict.fromkeys(found["dataset"]) for (p, q), outcome in zip(product(("homophone", "space"), (0.05, 0.3)), ("win", "win", "tie", "loss"), strict=True)
     ]  # fmt: skip
     leakage = pd.DataFrame(
-        {"dataset": ["d"], "model": ["a"], "num_examples": [600], "seen_in_training_rate": [float("nan")]}
+        {
+            "dataset": ["d"],
+            "model": ["a"],
+            "num_examples": [600],
+            "seen_in_training_rate": [float("nan")],
+            "trained_on_rate": [0.25],
+        }
     )
     whole = {
         "title": "d, e: 2 models", "verdict": ("Homophones hurt.", "Spaces less."), "summary": summary,
@@ -208,7 +214,7 @@ def test_texts_stay_texts():
     assert {tag for tag, _ in document.elements} == {tag for tag, _ in plain.elements}
     for place in ("title", "h1", "p", "li", "dt"):
         assert SHOWN in document.text(place), place
-    for place in ("figcaption", "th", "h3"):
+    for place in ("th", "h3"):
         assert SHOWN.removesuffix("U+D800") in document.text(place), place
     data = re.search(r'<script type="application/json" id="examples-data">(.*?)</script>', text, re.DOTALL)
     stored = json.loads(data[1])
@@ -301,10 +307,10 @@ def test_ten_thousand_cells_stay_small(undrawn):
 
 
 def test_a_panel_is_small():
-    """120 panels of 10 lines fit beside all else."""
+    """20 panels of 60 lines fit beside all else."""
     from crt.reporting.drawing import inline
     from crt.reporting.figures import dose_panels
 
-    found = report(cells(("a",), ("d",), PERTURBED, (0.05, 0.1, 0.15, 0.3)))
+    found = report(cells(tuple(f"model-{n}" for n in range(60)), ("d",), ("space",), (0.05, 0.1, 0.15, 0.3)))
     ((_, _, figure),) = dose_panels(found.summary, "acc_drop", found.intervals)
-    assert len(inline(figure, "x", "y").encode()) * 120 < 3_000_000
+    assert len(inline(figure, "x", "y").encode()) * 20 < 3_000_000

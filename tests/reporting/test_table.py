@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import PROPERTY
 
 from crt.records import CLEAN
-from crt.reporting.table import detail_table, paper_table
+from crt.reporting.table import detail_table, dose_tables, paper_table, with_edited
 from crt.scoring.metrics import METRICS
 from crt.scoring.summary import (
     DASH,
@@ -469,3 +469,52 @@ def test_latex_compiles(tmp_path, names):
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-2000:]
     assert "Missing character" not in (tmp_path / "table.log").read_text(encoding="utf-8", errors="replace")
+
+
+# doses
+
+
+def test_texts_edited_stand_below_each_prob():
+    """A row below the models of each data set and prob says how many texts were edited; bold values stay where they are."""
+    cells = frame(
+        clean_cell(), clean_cell(model="n"), cell(perturbed_acc=0.5), cell(perturbed_acc=0.6, model="n"),
+        cell(prob=0.3, perturbed_acc=0.4), cell(prob=0.3, perturbed_acc=0.3, model="n"),
+    )  # fmt: skip
+    doses = pd.DataFrame(
+        {
+            "dataset": "d",
+            "perturbation": "space",
+            "prob": [0.1, 0.3],
+            "edited": [0.16, 0.5],
+            "edited_by_any": [0.4, None],
+        }
+    )
+    table = with_edited(printed(cells, "perturbed_acc", "s"), doses)
+    assert [row[1:3] for row in table.rows] == [
+        ("m", "0.1"), ("n", "0.1"), ("texts edited", "0.1"), ("m", "0.3"), ("n", "0.3"), ("texts edited", "0.3"),
+    ]  # fmt: skip
+    assert table.rows[2][3:] == (DASH, "16.0 (40.0)", DASH)
+    assert table.rows[5][3:] == (DASH, "50.0", DASH)
+    bold = {(row, column) for row, column in table.best if table.header[column] == "space"}
+    assert bold == {(1, 4), (3, 4)}
+    assert "texts edited: share" in table.caption
+
+
+def test_doses_and_what_they_cost():
+    """Characters and texts changed, and for each model the drop beside the points per percent."""
+    cells = frame(
+        clean_cell(), cell(acc_drop=0.045, drop_per_char_change=0.214), clean_cell(model="n"), cell(model="n")
+    )
+    doses = pd.DataFrame(
+        {
+            "dataset": ["d"],
+            "perturbation": "space",
+            "prob": 0.1,
+            "char_change": 0.21,
+            "edited": 0.9,
+            "edited_by_any": 1.0,
+        }
+    )
+    (table,) = dose_tables(Comparison.of(cells), doses)
+    assert table.metric == "doses_d"
+    assert table.rows == (("space", "0.1", "21.0", "90.0 (100.0)", "4.5 / 0.21", f"{DASH} / {DASH}"),)

@@ -14,8 +14,8 @@ NEGATIONS, NUMERALS = "不没无未非别莫勿", "零一二三四五六七八�
 
 @pytest.fixture
 def entries():
-    """The shipped table."""
-    return load_table("shape").entries
+    """The characters of the shipped table."""
+    return {key: options for key, options in load_table("shape").entries.items() if len(key) == 1}
 
 
 def test_the_table_is_large(entries):
@@ -31,9 +31,30 @@ def test_keys_and_options_are_different_single_characters(entries):
 
 
 def test_no_negation_and_no_numeral_is_touched(entries):
-    """What turns a sentence into its opposite, or a number into another one, is not there but for 未 -> 末 and back."""
-    pairs = {(key, option) for key, options in entries.items() for option in options}
-    assert {pair for pair in pairs if set(NEGATIONS + NUMERALS) & set(pair)} == {("未", "末"), ("末", "未")}
+    """What turns a sentence into its opposite, or a number into another one, is neither a key nor an option."""
+    assert not {char for key, options in entries.items() for char in (key, *options)} & set(NEGATIONS + NUMERALS)
+
+
+def test_the_words_are_those_in_which_a_character_does_not_negate():
+    """未 looks like 末, and is written so in 未来; nothing else is longer than a character."""
+    words = {key: options for key, options in load_table("shape").entries.items() if len(key) > 1}
+    assert words == {word: (word.replace("未", "末"),) for word in ("未来", "未央", "未时")}
+
+
+@pytest.mark.parametrize(
+    ("char", "wrong"),
+    [("好", "奸"), ("技", "妓"), ("表", "婊"), ("末", "未"), ("是", "足"), ("工", "巫"), ("全", "企")],
+)
+def test_what_a_reader_refused_is_not_offered(entries, char, wrong):
+    """No look-alike is an insult or negates, and none shares a frame or a part only."""
+    assert wrong not in entries.get(char, ())
+
+
+def test_a_very_frequent_character_has_decent_look_alikes_or_none(entries):
+    """The rows that were read one by one are the whole of what is offered."""
+    assert entries["好"] == ("妤",)
+    assert entries["我"] == ("找", "俄")
+    assert not {"关", "起", "等", "所"} & set(entries)
 
 
 def test_well_known_pairs_are_among_the_first_options(entries):

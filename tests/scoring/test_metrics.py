@@ -21,8 +21,11 @@ COLUMNS = (
 LABELS = ("negative", "neutral", "positive")
 COUNTS = {name for name in METRICS if name.startswith("num_")}
 SIGNED = {"acc_drop", "macro_f1_drop", "unk_rate_increase"}
-BOTTOMLESS = {"relative_drop"}
-UNBOUNDED = {"robustness_score", "mean_char_change_ratio", "mean_resource_hits_per_example"}
+BOTTOMLESS = {"relative_drop", "chance_corrected_retention", "drop_per_char_change"}
+UNBOUNDED = {
+    "robustness_score", "mean_char_change_ratio", "mean_resource_hits_per_example", "clean_brier", "perturbed_brier",
+    "chance_corrected_retention", "drop_per_char_change",
+}  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -92,11 +95,16 @@ COMMON = """
     num_clean_correct 4   num_attack_eval 3   attack_success_rate 2/3
     site_rate 1   edit_rate 7/15   unk_rate_increase 114/870   changed_acc 2/4   truncated_rate 2/5
     relative_drop 1/4   attack_success_rate_of_clean_correct 2/4   label_changed_rate_of_all 3/5   clean_unk_rate 2/29
+    chance_corrected_retention 0   drop_per_char_change 1/3   prediction_shift 1/5
+    clean_ece 0   perturbed_ece 1/5   clean_brier 34/100   perturbed_brier 62/100   clean_aurc 1/5   perturbed_aurc 2/5
 """
 """By hand. Clean: F1 of label 0 is 2*3/(3+3) = 1, of label 1 is 2*1/(2+1) = 2/3; label 2 is not in gold, so the mean is
 5/6. Perturbed: label 0 has 2*2/(3+2) = 4/5, label 1 has 2*1/(2+2) = 1/2, together 13/20. Changes per character: 3/10,
 1/5, 6/4, 1/1, 0: 3 over 5 examples. Unknown: 6/30 of the perturbed tokens, 2/29 of the clean ones; the difference is 114/870.
-Of the four that are right when clean, two are wrong now; three of five get another label, one of them the right one."""
+Of the four that are right when clean, two are wrong now; three of five get another label, one of them the right one. The
+commonest label has 3/5. Predicted when clean: 3, 1, 1 of the labels, perturbed 2, 2, 1. All confidences are 0.8, so the error of
+calibration is the distance of the accuracy from it, and the risk is the same at every coverage. A right answer has the
+Brier score 0.2^2 + 2 * 0.1^2 = 0.06, a wrong one 0.8^2 + 0.9^2 + 0.1^2 = 1.46."""
 
 CASES = {
     "no examples": ((), True, "num_examples 0 num_changed 0 num_resource_hits 0 num_clean_correct 0 num_attack_eval 0"),
@@ -107,7 +115,9 @@ CASES = {
         macro_f1_drop 0 num_examples 2 num_changed 2 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 4
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 2 num_attack_eval 2
         attack_success_rate 0 site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 1 truncated_rate 0
-        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0 clean_unk_rate 0""",
+        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0 clean_unk_rate 0
+        drop_per_char_change 0 prediction_shift 0 clean_ece 1/5 perturbed_ece 1/5 clean_brier 6/100 perturbed_brier 6/100
+        clean_aurc 0 perturbed_aurc 0""",
     ),
     "nothing to edit, nothing changed": (
         (Row(0, 0, 0, **UNTOUCHED), Row(1, 0, 0, **UNTOUCHED)),
@@ -116,7 +126,9 @@ CASES = {
         macro_f1_drop 0 num_examples 2 num_changed 0 changed_rate 0 mean_char_change_ratio 0 num_resource_hits 0
         resource_coverage_rate 0 mean_resource_hits_per_example 0 num_clean_correct 1 num_attack_eval 0
         site_rate 0 unk_rate_increase 0 truncated_rate 0
-        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0 clean_unk_rate 0""",
+        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0 clean_unk_rate 0
+        prediction_shift 0 clean_ece 3/10 perturbed_ece 3/10 clean_brier 76/100 perturbed_brier 76/100
+        clean_aurc 1/2 perturbed_aurc 1/2""",
     ),
     "right when clean, all wrong when perturbed": (
         (Row(0, 0, 1), Row(1, 1, 0)),
@@ -125,7 +137,9 @@ CASES = {
         macro_f1_drop 1 num_examples 2 num_changed 2 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 4
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 2 num_attack_eval 2
         attack_success_rate 1 site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 0 truncated_rate 0
-        relative_drop 1 attack_success_rate_of_clean_correct 1 label_changed_rate_of_all 1 clean_unk_rate 0""",
+        relative_drop 1 attack_success_rate_of_clean_correct 1 label_changed_rate_of_all 1 clean_unk_rate 0
+        chance_corrected_retention -1 drop_per_char_change 4 prediction_shift 0 clean_ece 1/5 perturbed_ece 4/5
+        clean_brier 6/100 perturbed_brier 146/100 clean_aurc 0 perturbed_aurc 1""",
     ),
     "clean accuracy 0: no robustness score, no attack": (
         (Row(0, 1, 0), Row(0, 2, 2)),
@@ -134,7 +148,9 @@ CASES = {
         num_examples 2 num_changed 2 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 4
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 0 num_attack_eval 0
         site_rate 1 edit_rate 1/2 unk_rate_increase 0 changed_acc 1/2 truncated_rate 0
-        label_changed_rate_of_all 1/2 clean_unk_rate 0""",
+        label_changed_rate_of_all 1/2 clean_unk_rate 0
+        drop_per_char_change -2 prediction_shift 1/2 clean_ece 4/5 perturbed_ece 3/10 clean_brier 146/100
+        perturbed_brier 76/100 clean_aurc 1 perturbed_aurc 1/2""",
     ),
     "no tokenizer: no unknown tokens to speak of": (
         (Row(0, 0, 0, tokens=(0, 0)),),
@@ -143,7 +159,9 @@ CASES = {
         macro_f1_drop 0 num_examples 1 num_changed 1 changed_rate 1 mean_char_change_ratio 1/4 num_resource_hits 2
         resource_coverage_rate 1 mean_resource_hits_per_example 2 num_clean_correct 1 num_attack_eval 1
         attack_success_rate 0 site_rate 1 edit_rate 1/2 changed_acc 1 truncated_rate 0
-        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0""",
+        relative_drop 0 attack_success_rate_of_clean_correct 0 label_changed_rate_of_all 0
+        drop_per_char_change 0 prediction_shift 0 clean_ece 1/5 perturbed_ece 1/5 clean_brier 6/100 perturbed_brier 6/100
+        clean_aurc 0 perturbed_aurc 0""",
     ),
     "an empty text counts as unchanged": (
         (Row(2, 2, 2, **UNTOUCHED, length=0, tokens=(0, 0)), Row(2, 2, 0, distance=2, tokens=(4, 4), unknown=(0, 1))),
@@ -152,7 +170,9 @@ CASES = {
         macro_f1_drop 1/3 num_examples 2 num_changed 1 changed_rate 1/2 mean_char_change_ratio 1/4 num_resource_hits 2
         resource_coverage_rate 1/2 mean_resource_hits_per_example 1 num_clean_correct 2 num_attack_eval 1
         attack_success_rate 1 site_rate 1/2 edit_rate 1/2 unk_rate_increase 1/4 changed_acc 0 truncated_rate 0
-        relative_drop 1/2 attack_success_rate_of_clean_correct 1/2 label_changed_rate_of_all 1/2 clean_unk_rate 0""",
+        relative_drop 1/2 attack_success_rate_of_clean_correct 1/2 label_changed_rate_of_all 1/2 clean_unk_rate 0
+        drop_per_char_change 2 prediction_shift 1/2 clean_ece 1/5 perturbed_ece 3/10 clean_brier 6/100
+        perturbed_brier 76/100 clean_aurc 0 perturbed_aurc 1/2""",
     ),
     "several classes, with a table": (
         ORDINARY,
@@ -173,7 +193,7 @@ def test_score_by_hand(rows, from_table, values):
     found, by_hand = score(outcome(*rows, from_table=from_table)), expected(values)
     differ = ", ".join(sorted(set(found) ^ set(by_hand)))
     assert not differ, f"{differ}: defined here or by hand only; edit CASES in tests/scoring/test_metrics.py"
-    assert found == pytest.approx(by_hand, abs=1e-12)
+    assert found == pytest.approx(by_hand, abs=1e-7)  # probabilities are float32
 
 
 def test_cases_cover_every_metric():
@@ -238,6 +258,12 @@ def test_macro_f1_is_that_of_scikit_learn(pairs):
     assert macro_f1(gold=gold, predicted=predicted) == pytest.approx(theirs, abs=1e-12)
 
 
+def test_chance_corrected_retention():
+    """From 0.9 to 0.7, where always answering the commonest label is right in half of the cases: half is left."""
+    examples = [Row(k % 2, k % 2 if k else 1, k % 2 if k > 2 else 2) for k in range(10)]
+    assert score(outcome(*examples))["chance_corrected_retention"] == pytest.approx(0.5)
+
+
 @PROPERTY
 @given(st.lists(rows(), max_size=12), st.booleans())
 def test_ranges(examples, from_table):
@@ -265,12 +291,14 @@ def test_unchanged_text(examples):
     """Where no text changed there is no drop, no attack and so no success rate."""
     values = score(outcome(*examples))
     zero = {"acc_drop", "macro_f1_drop", "num_changed", "changed_rate", "mean_char_change_ratio", "num_attack_eval"}
-    zero |= {"label_changed_rate_of_all"}
+    zero |= {"label_changed_rate_of_all", "prediction_shift"}
     assert {name: values[name] for name in zero} == dict.fromkeys(zero, 0.0)
     assert values.get("unk_rate_increase", 0.0) == 0.0
     assert values.get("robustness_score", 1.0) == 1.0
+    assert values.get("chance_corrected_retention", 1.0) == 1.0
+    assert all(values[f"clean_{name}"] == values[f"perturbed_{name}"] for name in ("ece", "brier", "aurc"))
     assert values.get("relative_drop", 0.0) == values.get("attack_success_rate_of_clean_correct", 0.0) == 0.0
-    assert not {"attack_success_rate", "changed_acc"} & set(values)
+    assert not {"attack_success_rate", "changed_acc", "drop_per_char_change"} & set(values)
 
 
 @PROPERTY

@@ -84,12 +84,12 @@ def test_every_draw_has_its_own_digest(tmp_path, change):
 
 
 def test_only_what_changed_is_drawn(tmp_path, caplog):
-    """Where fewer examples change than were asked for there are fewer pairs, and the log says so."""
+    """Where fewer texts change than were asked for there are fewer pairs, a repeated one counts once, and the log says so."""
     examples = [*REVIEWS[:2], *(Example(f"t/test/latin{k}", ("no Han",), 0) for k in range(9))]
     with caplog.at_level("INFO", logger="crt"):
         _, key = draw(tmp_path, examples, ("space",), prob=1.0)
     assert {row["id"] for row in key} == {"t/test/0", "t/test/1"}
-    assert "space changes 2 of 11 examples" in caplog.text
+    assert "space changes 2 of 3 texts" in caplog.text
 
 
 def test_nothing_changes(tmp_path):

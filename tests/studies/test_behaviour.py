@@ -9,7 +9,8 @@ from crt.errors import TrackingError
 from crt.models import PredictOptions
 from crt.perturbations import load
 from crt.studies.behaviour import study as behaviour
-from crt.suites import load_suite, suite_path
+from crt.studies.behaviour.scoring import Answer, judge
+from crt.suites import Case, load_suite, suite_path
 from crt.tasks import Source
 from crt.tracking.runs import open_run
 
@@ -124,3 +125,11 @@ def test_other_suites_and_runs_are_refused(store):
             behaviour.compared(tracker, [ids[0], "nonsense"])
         with pytest.raises(TrackingError, match=r"is no finished run of behaviour \(train, RUNNING\)"):
             behaviour.compared(tracker, [ids[0], tracker.run_id])
+
+
+@pytest.mark.parametrize(("after", "status"), [(0.8, "passed"), (0.8 + 2e-10, "passed"), (0.8 + 1e-6, "failed")])
+def test_a_move_that_only_rounding_makes_is_no_move(after, status):
+    """0.7 + 0.1 is not 0.8 for a machine: a DIR case has a slack of a billionth."""
+    case = Case("d", "DIR", "c", ("好",), (("很好",),), target="positive", must="not_rise", tolerance=0.1)
+    before, moved = (Answer("positive", {"positive": p}) for p in (0.7, after))
+    assert judge(case, before, [moved])["status"] == status

@@ -15,7 +15,7 @@ from crt.grid import Grid, Shard
 from crt.models import PredictOptions
 from crt.models.transformer import TransformerClassifier
 from crt.records import CLEAN, Prediction
-from crt.reporting.table import detail_table
+from crt.reporting.table import EDITED, detail_table
 from crt.studies import benchmark, compare, results
 from crt.studies.answers import Answers
 from crt.tasks import Source
@@ -276,7 +276,7 @@ def test_compare_reads_what_was_stored(measure, tiny_checkpoint, tmp_path):
                 tracker, compare.select(cells), tmp_path / "out", "again", significance=False, figures=False
             )
     assert experiments == ("Default",)
-    assert {row[1] for row in found.tables[0].rows} == {"rule", "tiny"}
+    assert {row[1] for row in found.tables[0].rows} == {"rule", "tiny", EDITED}
     areas = pd.read_csv(tmp_path / "out" / "dose_area.csv")
     assert areas[["model", "perturbation"]].to_numpy().tolist() == [
         [model, perturbation] for model in ("rule", "tiny") for perturbation in ("homophone", "space")

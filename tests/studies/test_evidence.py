@@ -48,6 +48,13 @@ def test_a_comparison_with_evidence(invoke, tmp_path):
     duels = pd.read_csv(folder / "duels.csv")
     assert len(duels) == 1 + 2 * 2
     assert set(duels["outcome"]) <= {"win", "tie", "loss"}
+    labels = pd.read_csv(folder / "classes.csv").set_index(["model", "perturbation", "prob", "label"])
+    shift = labels["predicted_shift"].abs().groupby(["model", "perturbation", "prob"]).sum() / 2
+    for key, value in means["prediction_shift"].max().items():
+        assert shift[key] <= value + 1e-9  # labels that one seed gains and another loses offset each other
+    assert pd.read_csv(folder / "rank_stability.csv")["perturbation"].tolist() == ["clean", "all"]
+    assert "| ocnli | texts edited | 0.3 |" in (folder / "paper_table_acc_drop.md").read_text()
+    assert "| space | 0.3 |" in (folder / "table_doses_ocnli.md").read_text()
     assert "side perturbed" in set(pd.read_csv(folder / "slices.csv")["slice"])
     page = (folder / "report.html").read_text()
     assert "tiny" in page
@@ -65,7 +72,7 @@ def test_without_significance(invoke, tmp_path):
     """Tables and page come without reading a single outcome; the page says what was not asked for."""
     invoke(*EVALUATE, "--dataset", "tnews", "--model", "rule", *SMALL)
     invoke("compare", "--output_dir", tmp_path / "cmp", "--no_figures", "true", "--significance", "false")
-    assert not list((tmp_path / "cmp").glob("t*s.csv"))
+    assert not {"tests.csv", "classes.csv"} & {path.name for path in (tmp_path / "cmp").iterdir()}
     assert "significance=true" in (tmp_path / "cmp" / "report.html").read_text()
 
 
@@ -209,14 +216,20 @@ def test_the_most_robust_version(invoke, small_default, monkeypatch):
 
 
 def test_a_card_of_cells_that_were_measured_by_the_folder(invoke, small_default):
-    """A checkpoint that was evaluated by its folder gets its card once it is asked for by the registry, measuring nothing."""
+    """A checkpoint that was evaluated by its folder gets its card once it is asked for by the registry.
+
+    The clean cell alone is measured again: now it is known what the model was trained on.
+    """
     invoke("train", "--smoke", "true", "--dataset", "sample", "--num_train_epochs", "1")
     folder = registry.resolve("models:/crt-sample/1").spec
     invoke("evaluate", "--dataset", "sample", *small_default, "--model", folder)
     cells = read_stored((), ()).cells
     assert "## On test" not in mlflow.MlflowClient().get_model_version("crt-sample", "1").description
     invoke("evaluate", "--dataset", "sample", *small_default, "--model", "models:/crt-sample/1")
-    assert len(read_stored((), ()).cells) == len(cells) == 7
+    again = read_stored((), ()).cells
+    assert len(cells) == 7
+    assert again[~again["run_id"].isin(cells["run_id"])]["perturbation"].tolist() == [CLEAN]
+    assert again["trained_on_rate"].dropna().tolist() == [0]
     assert "## On test (20 examples)" in mlflow.MlflowClient().get_model_version("crt-sample", "1").description
 
 

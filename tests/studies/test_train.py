@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import mlflow
+import pandas as pd
 import pytest
 import requests
 from conftest import ROOT, SAMPLES
@@ -15,12 +16,14 @@ from safetensors import SafetensorError
 
 from crt.catalogue import TASKS
 from crt.errors import TrackingError
+from crt.grid import Grid
 from crt.models import PredictOptions
 from crt.models.recipe import TrainOptions
-from crt.records import ResolvedModel
-from crt.studies import train
+from crt.records import CLEAN, ResolvedModel
+from crt.studies import benchmark, train
 from crt.studies.answers import at_hand
 from crt.tasks import Source, load_split
+from crt.tracking import registry
 from crt.tracking.runs import MlflowTracker, open_run
 
 OPTIONS = TrainOptions(
@@ -169,3 +172,22 @@ def test_a_second_version_of_one_training_is_said(trained, caplog):
     assert "the same training" not in caplog.text
     assert trained(resume=True)[1] == "crt-chnsenticorp/2"
     assert "the same training gave version 1 before" in caplog.text
+
+
+def test_what_a_model_was_trained_on_is_known_of_its_version(trained, accelerator):
+    """Of the training split it saw the first 30 rows, and an evaluation of the registered version says so; the rules say nothing."""
+    _, version = trained(train_subset=30)
+    split = load_split(TASKS["chnsenticorp"], "train", Source(SAMPLES))
+    taken = {example.input for example in split.limited(30).examples}
+    share = sum(example.input in taken for example in split.examples) / len(split.examples)
+    grid = Grid(
+        models=(f"models:/{version}", "rule"), datasets=("chnsenticorp",), split="train", perturbations=("space",), probs=(0.1,), seeds=(1,)
+    )  # fmt: skip
+    with open_run("grid", "test", {}) as tracker:
+        cells = tracker.cells(benchmark.run(grid, Source(SAMPLES), OPTIONS.predict, accelerator, tracker))
+    clean = cells[cells["perturbation"] == CLEAN].set_index("model")
+    assert clean["seen_in_training_rate"].tolist() == [1, 1]
+    assert clean.loc["tiny", "trained_on_rate"] == pytest.approx(share)
+    assert 0.1 < share < 0.9
+    assert pd.isna(clean.loc["rule", "trained_on_rate"])
+    assert registry.trained_on("crt-chnsenticorp/99") is None

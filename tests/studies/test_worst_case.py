@@ -174,13 +174,33 @@ def test_scores_by_hand():
     assert table.loc["y", ["average", "average_raw"]].tolist() == [1.0, 0.5]
 
 
+def test_matched_doses_by_hand():
+    """At each degree the largest drop stands first; points per percent are over what was really edited."""
+    rows = [
+        {"perturbation": name, "degree": degree, "realised_degree": real, "short_of_sites_rate": 0.0, "clean_acc": 0.9, "average_case": a}
+        for name, degree, real, a in (("x", 0.1, 0.1, 0.8), ("y", 0.1, 0.05, 0.7), ("x", 0.2, 0.2, 0.5), ("y", 0.2, 0.0, 0.9))
+    ]  # fmt: skip
+    found = worst_case.matched_table(pd.DataFrame(rows))
+    assert found["perturbation"].tolist() == ["y", "x", "x", "y"]
+    assert found["drop"].tolist() == pytest.approx([0.2, 0.1, 0.4, 0.0])
+    assert found["per_percent"].tolist()[:3] == pytest.approx([4, 1, 2])
+    assert pd.isna(found["per_percent"][3])
+
+
 def test_the_command(invoke, tmp_path):
     """`worst_case` writes tables and a figure and the scores as metrics; `compare` has the models in one table."""
     options = ("--dataset", "tnews", "--data_dir", SAMPLES, "--perturbations", "homophone,synonym")
     result = invoke("worst_case", *options, "--model", "rule", "--degrees", "0.1,0.3,0.5", "--samples", 3)
     assert "| perturbation | average | worst | surviving | average raw |" in result.stdout
     out = tmp_path / "outputs"
-    names = {"worst_case.csv", "worst_case_scores.csv", "worst_case.md", "worst_case.svg", "worst_case.png"}
+    names = {
+        "worst_case.csv",
+        "worst_case_scores.csv",
+        "worst_case_matched.csv",
+        "worst_case.md",
+        "worst_case.svg",
+        "worst_case.png",
+    }
     assert {file.name for file in out.iterdir()} == {*names, "index.json"}
     (run,) = mlflow.search_runs(filter_string="tags.`crt.kind` = 'worst_case'", output_format="list")
     assert {file.path for file in mlflow.MlflowClient().list_artifacts(run.info.run_id)} == names
@@ -199,8 +219,18 @@ def test_the_command(invoke, tmp_path):
         assert run.data.metrics[f"{row['perturbation']}_worst"] == pytest.approx(row["worst"])
     assert run.data.params["degrees"] == "0.1,0.3,0.5"
     assert "| homophone | 0.1 |" in run.data.tags["mlflow.note.content"]
+    assert "RobTest weighs the smallest degree 1/2" in result.stdout
+    matched = pd.read_csv(out / "worst_case_matched.csv")
+    assert matched["perturbation"].tolist() == ["homophone", "synonym"] * 3
+    assert matched["drop"].tolist() == pytest.approx(
+        [
+            row["clean_acc"] - row["average_case"]
+            for row in table.sort_values(["degree", "perturbation"]).to_dict("records")
+        ]
+    )
     shown = invoke("compare", "--no_figures").stdout
-    assert "| data set | model | homophone average | homophone worst | synonym average | synonym worst |" in shown
+    columns = [f"{name} {case}" for name in ("homophone", "synonym") for case in ("average", "surviving", "worst")]
+    assert f"| data set | model | {' | '.join(columns)} |" in shown
     assert (out / "table_worst_case_tnews.csv").is_file()
 
 

@@ -36,7 +36,7 @@ class Report:
     examples: Sequence[Mapping[str, object]]
     """model, dataset, perturbation, prob, seed, and what `example_pairs` gives."""
     leakage: pd.DataFrame
-    """dataset, model, num_examples, seen_in_training_rate."""
+    """dataset, model, num_examples, seen_in_training_rate, trained_on_rate."""
     notes: tuple[str, ...]
     """How to read the statistics, in sentences."""
     measured: Mapping[str, str]
@@ -55,6 +55,7 @@ def page(report: Report) -> str:
         "duels": ("Model against model", tested.duels(report.duels, len(set(summary["model"])))),
         "browser": ("Examples", browser(report.examples)),
         "doses": ("Doses and coverage", sections.doses(summary)),
+        "shift": ("Shift and calibration", sections.shift(summary)),
         "leakage": ("Leakage", sections.leakage(report.leakage)),
         "notes": ("How to read the statistics", tag("ul", *(tag("li", text) for text in report.notes))),
         "measured": ("How it was measured", sections.measured(report.measured)),

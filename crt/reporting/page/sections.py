@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from crt.reporting.drawing import inline
-from crt.reporting.figures import FIGURES, at_largest_prob, dose_panels, swatches
+from crt.reporting.figures import FIGURES, MOST_WITH_BARS, by_perturbation, dose_panels, swatches
 from crt.reporting.page.markup import (
     DASH,
     MINUS,
@@ -23,6 +23,7 @@ from crt.reporting.page.markup import (
     tag,
 )
 from crt.reporting.table import PaperTable
+from crt.scoring.summary import NO_EFFECT, UNTOUCHED, no_effect
 
 Row = dict[Hashable, Any]
 
@@ -45,7 +46,7 @@ def titled(metric: str) -> str:
 def tiles(summary: pd.DataFrame, tests: pd.DataFrame, duels: pd.DataFrame) -> Html:
     """Return the headline numbers."""
     facts = []
-    drops = summary.dropna(subset=["acc_drop_mean"])
+    drops = summary[~no_effect(summary["changed_rate_mean"])].dropna(subset=["acc_drop_mean"])
     if len(drops):
         worst = _largest(drops, "acc_drop_mean")
         where = f"points: {worst['perturbation']} at prob {worst['prob']:g}, {worst['model']} on {worst['dataset']}"
@@ -86,6 +87,11 @@ def glance(summary: pd.DataFrame) -> Html:
         if top.empty:
             continue
         clean = top["clean_acc_mean"].iloc[0]
+        idle = no_effect(top["changed_rate_mean"])
+        if idle.all():
+            rows.append([dataset, name(model), percent(clean), tag("td", NO_EFFECT), DASH, tag("td"), tag("td", DASH)])
+            continue
+        top = top[~idle]
         after, drop = top["perturbed_acc_mean"].mean(), top["acc_drop_mean"].mean()
         if missing(after) or missing(drop):
             continue
@@ -107,7 +113,9 @@ def glance(summary: pd.DataFrame) -> Html:
     lead = tag(
         "p", f"Accuracy in percent on clean texts, and mean over the perturbations at prob {probs}.", class_="lead"
     )
-    return joined([lead, table("Accuracy of each model", header, rows, texts=1)])
+    untouched = no_effect(summary.loc[summary["prob"] == largest, "changed_rate_mean"]).any()
+    foot = note(f"{UNTOUCHED}; such perturbations have no part in the means.") if untouched else ""
+    return joined([lead, table("Accuracy of each model", header, rows, texts=1), foot])
 
 
 def paper_tables(tables: Sequence[PaperTable]) -> Html:
@@ -154,14 +162,15 @@ def curves(summary: pd.DataFrame, intervals: pd.DataFrame) -> Html:
         blocks: dict[str, list[Html]] = {}
         if summary[f"{metric}_mean"].isna().all():
             continue
-        for number, (dataset, model, figure) in enumerate(dose_panels(summary, metric, intervals)):
-            label = escaped(f"{titled(metric)} over prob, {model} on {dataset}")
+        for number, (dataset, perturbation, figure) in enumerate(dose_panels(summary, metric, intervals)):
+            label = escaped(f"{titled(metric)} over prob, {perturbation} on {dataset}")
             drawing = Html(inline(figure, f"{metric}-{number}", label))
-            blocks.setdefault(dataset, []).append(tag("figure", tag("figcaption", model), drawing))
+            blocks.setdefault(dataset, []).append(tag("figure", tag("figcaption", perturbation), drawing))
         drawn = [joined([tag("h3", d), tag("div", *panels, class_="panels")]) for d, panels in blocks.items()]
         parts.append(joined(drawn) if metric == next(iter(FIGURES)) else folded(f"Curves: {titled(metric)}", *drawn))
-    given = "bands: 95 % bootstrap interval over texts" if len(intervals) else "bars: standard deviation over seeds"
-    return joined([tag("p", f"How the numbers move as more of a text is edited; {given}.", class_="lead"), *parts])
+    given = "; bars: 95 % bootstrap interval over texts" if len(intervals) else "; bars: standard deviation over seeds"
+    told = given if summary["model"].nunique() <= MOST_WITH_BARS else ""
+    return joined([tag("p", f"How the numbers move as more of a text is edited{told}.", class_="lead"), *parts])
 
 
 def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
@@ -171,8 +180,12 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
     if len(tests):
         rows = tests[tests["significant"].astype(bool)]
         sure = set(zip(rows["dataset"], rows["model"], rows["perturbation"], rows["prob"], strict=True))
+    untouched = {
+        str(d): no_effect(by_perturbation(rows, "changed_rate_mean", names))
+        for d, rows in summary.groupby("dataset", sort=False)
+    }
     blocks = {
-        str(d): (rows["prob"].max(), at_largest_prob(rows, "acc_drop_mean", names))
+        str(d): (rows["prob"].max(), by_perturbation(rows, "acc_drop_mean", names).mask(untouched[str(d)]))
         for d, rows in summary.groupby("dataset", sort=False)
     }
     top = max([0.001, *(float(value) for _, block in blocks.values() for value in block.max().dropna())])
@@ -184,7 +197,7 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
             cells = [
                 tag(
                     "td",
-                    percent(value),
+                    NO_EFFECT if untouched[dataset].loc[model, p] else percent(value),
                     tag("span", "*", class_="star") if (dataset, model, p, prob) in sure else "",
                     class_="cell",
                     style=f"--share:{0 if missing(value) else 100 * max(value, 0) / top:.0f}",
@@ -195,7 +208,8 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
         grid = tag("table", tag("thead", head), tag("tbody", *lines), class_="heat")
         parts += [tag("h3", f"{dataset}, prob {prob:g}"), scroll(f"Accuracy drop on {dataset}", grid)]
     star = " A star: significant after Holm's correction." if sure else ""
-    return joined([tag("p", f"Points of accuracy lost at the largest dose.{star}", class_="lead"), *parts])
+    foot = f" {UNTOUCHED}." if any(block.any(axis=None) for block in untouched.values()) else ""
+    return joined([tag("p", f"Points of accuracy lost at the largest dose.{star}{foot}", class_="lead"), *parts])
 
 
 # how far to trust it
@@ -203,6 +217,7 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
 RATES = {
     "site_rate": "texts with a place",
     "changed_rate": "texts changed",
+    "mean_char_change_ratio": "characters changed",
     "edit_rate": "realised prob",
     "unk_rate_increase": "unknown tokens",
     "truncated_rate": "cut off",
@@ -214,7 +229,7 @@ def doses(summary: pd.DataFrame) -> Html:
     """Return how much of the texts each perturbation really reached, at the largest prob, and at every other one."""
     columns = [f"{rate}_mean" for rate in RATES]
     values = summary.assign(**{column: summary[column].astype(float) for column in columns})
-    worst = dict.fromkeys(columns[:3], "mean") | dict.fromkeys(columns[3:], "max")
+    worst = dict.fromkeys(columns[:4], "mean") | dict.fromkeys(columns[4:], "max")
     by = values.groupby(["dataset", "perturbation", "prob"], sort=False).agg(worst).reset_index()
     top = by[by["prob"] == by.groupby("dataset")["prob"].transform("max")]
     header = ["data set", "perturbation", "prob", *RATES.values()]
@@ -237,19 +252,55 @@ def _rates(row: Row) -> list[str]:
     return [f"{row['prob']:g}", *(percent(row[f"{rate}_mean"]) for rate in RATES)]
 
 
+WORTH = {
+    "chance_corrected_retention": "kept above chance",
+    "prediction_shift": "labels shifted",
+    "perturbed_ece": "calibration error",
+    "perturbed_aurc": "risk-coverage area",
+}
+"""What the table of shift and calibration shows in percent, and its column titles."""
+
+
+def shift(summary: pd.DataFrame) -> Html:
+    """Return how the answers shift at the largest prob, and what the probabilities are worth there, beside the clean ones."""
+    columns = [*(f"{metric}_mean" for metric in WORTH), "clean_ece_mean", "clean_aurc_mean"]
+    values = summary.assign(**{column: summary[column].astype(float) for column in columns})
+    top = values[values["prob"] == values.groupby("dataset")["prob"].transform("max")]
+    header = ["data set", "model", "perturbation", "prob", *WORTH.values()]
+    rows = [
+        [row["dataset"], name(row["model"]), row["perturbation"], f"{row['prob']:g}", *(_worth(row, metric) for metric in WORTH)]
+        for row in top.to_dict("records")
+    ]  # fmt: skip
+    lead = (
+        "A model may keep its accuracy and still give other labels, or be surer than it should. In percent; in brackets on the "
+        "clean texts."
+    )
+    told = (
+        "kept above chance: of the accuracy above always giving the commonest label; labels shifted: total variation distance between "
+        "the labels given before and after; calibration error: ECE, 15 bins; risk-coverage area: mean error of the surest answers, "
+        "over all shares of them. Each label: classes.csv."
+    )
+    return joined([tag("p", lead, class_="lead"), table("Shift and calibration", header, rows, texts=2), note(told)])
+
+
+def _worth(row: Row, metric: str) -> str:
+    clean = row.get(f"{metric.replace('perturbed_', 'clean_')}_mean") if metric.startswith("perturbed_") else None
+    return percent(row[f"{metric}_mean"]) + ("" if missing(clean) else f" ({percent(clean)})")
+
+
 def leakage(found: pd.DataFrame) -> Html:
     """Return how many of the texts each model saw in training."""
     if found.empty:
         return note("It was not recorded which texts the models saw in training.")
-    header = ["data set", "model", "texts", "in the training split (%)"]
+    header = ["data set", "model", "texts", "in the training split (%)", "trained on (%)"]
     rows = [
         [row["dataset"], name(row["model"]), DASH if missing(row["num_examples"]) else f"{row['num_examples']:,.0f}",
-         "unknown" if missing(row["seen_in_training_rate"]) else percent(row["seen_in_training_rate"])]
+         *("unknown" if missing(row[rate]) else percent(row[rate]) for rate in ("seen_in_training_rate", "trained_on_rate"))]
         for row in found.to_dict("records")
     ]  # fmt: skip
     lead = (
-        "Share of the evaluated texts that also stand in the training split of the data set, whatever the model was trained on. "
-        "unknown: no such split was at hand."
+        "Share of the evaluated texts that also stand in the training split of the data set, whatever the model was trained on, and "
+        "share of them that the model itself was trained on. unknown: no such split was at hand, or the training did not say."
     )
     return joined([tag("p", lead, class_="lead"), table("Leakage", header, rows, texts=1)])
 

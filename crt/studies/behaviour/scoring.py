@@ -23,6 +23,9 @@ REPORT = (
 )  # fmt: skip
 """Columns of the report, a row for each case."""
 
+SLACK = 1e-9
+"""A probability that moved by less did not move: scores are rounded by whoever gave them, sums by the machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -72,7 +75,7 @@ def judge(case: Case, before: Answer | None, after: Sequence[Answer | None]) -> 
         ]
     else:
         sign = 1 if case.must == "not_rise" else -1
-        verdicts = [sign * move <= case.tolerance for move in moves]
+        verdicts = [sign * move <= case.tolerance + SLACK for move in moves]
     worst = min(range(len(answers)), key=lambda k: (verdicts[k], -abs(moves[k])), default=None)
     row |= {"target": target, "before_p": before.probabilities[target]}
     if worst is not None:

@@ -122,8 +122,8 @@ def downsampled(texts: Sequence[Attacked], *, labelling: bool, seed: int) -> lis
     limit = max(attacks.values()) if labelling else attacks.total()
     clean = [row for row, text in enumerate(texts) if text.attack == CLEAN]
     if len(clean) > limit:
-        names = [f"{row} {texts[row].input[0]}" for row in clean]
-        clean = [clean[k] for k in randomness.smallest(names, limit, key=f"downsample {seed}")]
+        keys = [randomness.base(*texts[row].input) for row in clean]
+        clean = [clean[k] for k in randomness.smallest(keys, limit, key=f"downsample {seed}")]
     return sorted([*clean, *(row for row, text in enumerate(texts) if text.attack != CLEAN)])
 
 

@@ -9,23 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 from crt.catalogue import Task
 from crt.errors import DataError
 from crt.grid import format_prob
 from crt.models import PredictOptions, Predictor, load_predictor
-from crt.perturbations import Loaded
+from crt.perturbations import Loaded, relatives
 from crt.records import CLEAN, Example, Input, Prediction
-from crt.reporting.markdown import table as markdown
-from crt.reporting.spreadsheet import write_csv
+from crt.reporting.spreadsheet import write_csv, write_sheet
 from crt.resources import rows_digest
-from crt.scoring.metrics import accuracy, balanced_accuracy, macro_f1, recalls
-from crt.scoring.statistics import balanced_accuracy_interval
-from crt.scoring.summary import DASH
+from crt.scoring.metrics import recalls
 from crt.studies.answers import Answers, model_params, resolved
 from crt.studies.detect.attacks import Attacked, downsampled, from_perturbations, labels_of, split
 from crt.studies.detect.detectors import fit, select_detector, training_space
+from crt.studies.detect.results import DetectResult, Verdict, summary
 from crt.studies.outputs import Files, formats
 from crt.studies.results import staged
 from crt.tasks import Source, Split, load_split, seen_in_training
@@ -39,14 +36,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Labels = NDArray[np.int64]
-
 FILES = Files(
     "detect",
     {
         "detection.md": "the scores of the detectors, the recall of each label, and of unseen attacks",
         "detection.csv": "the scores of the detectors",
-        "unseen_attacks.csv": "how well an attack is detected that no detector was trained on",
+        "unseen_attacks.csv": "how well an attack is detected that no detector was trained on, nor its family",
+        "detection_texts.csv": "each text with its part, its source and its attack, and what the detectors say of the test part",
         "confusion_detection_*.csv": "test texts by true and by predicted label",
         "confusion_labelling_*.csv": "test texts by true and by predicted label",
         **formats("detection", "the recall of each attack", ".svg", ".png"),
@@ -70,66 +66,6 @@ class Corpus:
     def digest(self) -> str:
         """Return 16 hexadecimal digits over all texts and their parts: scores are comparable where it is equal."""
         return rows_digest([part, text.attack, text.input] for part, texts in self.parts.items() for text in texts)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How a detector does on the test part."""
-
-    task: str
-    """`detection` or `labelling`."""
-    detector: str
-    """What was trained."""
-    names: tuple[str, ...]
-    """The labels."""
-    gold: Labels
-    predicted: Labels
-    groups: tuple[str, ...]
-    """Source of each text."""
-    attack_score: NDArray[np.float64] | None = None
-    """Probability of an attack, for detection."""
-
-    @property
-    def metrics(self) -> dict[str, float]:
-        """Balanced accuracy with its interval, accuracy, macro-F1, recall of each label and, for detection, the ROC AUC."""
-        pair = {"gold": self.gold, "predicted": self.predicted}
-        found = {
-            "balanced_accuracy": balanced_accuracy(**pair),
-            "accuracy": accuracy(**pair),
-            "macro_f1": macro_f1(**pair),
-        }
-        bounds = balanced_accuracy_interval(gold=self.gold, predicted=self.predicted, clusters=self.groups)
-        if bounds:
-            found |= {"balanced_accuracy_low": bounds[0], "balanced_accuracy_high": bounds[1]}
-        found |= {f"recall_{self.names[label]}": value for label, value in recalls(**pair).items()}
-        if self.attack_score is not None and len(set(self.gold.tolist())) == 2:
-            found["roc_auc"] = float(roc_auc_score(self.gold, self.attack_score))
-        return {name: value for name, value in found.items() if value is not None}
-
-    def recalls(self) -> pd.DataFrame:
-        """Return for each label how many of its test texts there are and are found."""
-        counts = self.confusion().to_numpy()
-        right, total = counts.diagonal(), counts.sum(axis=1)
-        rates = right / np.where(total > 0, total, 1)
-        return pd.DataFrame({"label": self.names, "passed": right, "total": total, "pass_rate": rates})
-
-    def confusion(self) -> pd.DataFrame:
-        """Return the number of test texts by true label (rows) and predicted label (columns)."""
-        counts = np.zeros((len(self.names),) * 2, dtype=np.int64)
-        np.add.at(counts, (self.gold, self.predicted), 1)
-        return pd.DataFrame(counts, index=pd.Index(self.names, name="gold"), columns=list(self.names))
-
-
-@dataclass(frozen=True, slots=True)
-class DetectResult:
-    """All that an experiment gives."""
-
-    verdicts: tuple[Verdict, ...]
-    choices: Mapping[str, Mapping[str, float]]
-    """By task, the balanced accuracy over the folds of each candidate."""
-    unseen: pd.DataFrame
-    """For each attack left out of training: recall on it, recall on clean texts, their mean."""
-    params: Mapping[str, str]
 
 
 def from_dataset(
@@ -243,7 +179,26 @@ def run(corpus: Corpus, *, seed: int, encoder: "TrainOptions | None", accelerato
     params = {**corpus.params, **counts, "data_digest": corpus.digest()}
     if encoder is not None:
         params["model"] += f" / {verdicts[-1].detector}"
-    return DetectResult(tuple(verdicts), choices, unseen, params)
+    return DetectResult(tuple(verdicts), choices, unseen, _texts(corpus, verdicts), params)
+
+
+def _texts(corpus: Corpus, verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """Return a row for each text, those of the test part with the label that each detector gives, and how sure it is."""
+    rows = [
+        {"part": part, "attack": text.attack}
+        | {f"text_{k}": value for k, value in enumerate(text.input, 1)}
+        | {f"source_{k}": value for k, value in enumerate(text.source, 1)}
+        for part, texts in corpus.parts.items()
+        for text in texts
+    ]
+    table = pd.DataFrame(rows)
+    tested = table["part"] == "test"
+    for verdict in verdicts:
+        name = f"{verdict.task}_{verdict.kind}"
+        table.loc[tested, name] = np.array(verdict.names, dtype=object)[verdict.predicted]
+        if verdict.attack_score is not None:
+            table.loc[tested, f"{name}_score"] = verdict.attack_score.round(6)
+    return table
 
 
 def _asked(corpus: Corpus, inputs: Sequence[Input]) -> Prediction | None:
@@ -261,18 +216,22 @@ def _leave_one_out(
     *,
     seed: int,
 ) -> pd.DataFrame:
-    """Return how well each attack is detected by a detector that was trained without it."""
+    """Return how well each attack is detected by a detector that was trained without it and without its relatives."""
     rows = []
     names, others = np.array([text.attack for text in train]), np.array([text.attack for text in test])
     attacks = [name for name in dict.fromkeys(names.tolist()) if name != CLEAN]
-    for attack in attacks if len(attacks) > 1 else ():
-        kept, asked = names != attack, (others == attack) | (others == CLEAN)
+    for attack in attacks:
+        family = [name for name in attacks if name in relatives(attack)]
+        kept, asked = ~np.isin(names, family), (others == attack) | (others == CLEAN)
+        if len(family) == len(attacks):
+            continue
         fitted = fit(detector, matrix[kept], (names[kept] != CLEAN).astype(np.int64), seed=seed)
         predicted = np.asarray(fitted.predict(unknown[asked]), dtype=np.int64)
         found = recalls(gold=(others[asked] != CLEAN).astype(np.int64), predicted=predicted)
         mean = (found[0] + found[1]) / 2
-        rows.append([attack, found[1], found[0], mean, int((others == attack).sum())])
-    return pd.DataFrame(rows, columns=["left_out", "recall", "clean_recall", "balanced_accuracy", "n"])
+        without = ", ".join(name for name in family if name != attack)
+        rows.append([attack, without, found[1], found[0], mean, int((others == attack).sum())])
+    return pd.DataFrame(rows, columns=["left_out", "with_it", "recall", "clean_recall", "balanced_accuracy", "n"])
 
 
 def _encoder(
@@ -316,6 +275,8 @@ def _encoder(
 def publish(tracker: "MlflowTracker", findings: DetectResult, folder: Path, *, figures: bool) -> str:
     """Write tables and a figure into a folder and to the run; return the summary in Markdown."""
     found = [verdict.metrics for verdict in findings.verdicts]
+    if findings.few:
+        log.warning("%s", findings.few)
     text = summary(findings, found)
     with staged(tracker, folder, FILES) as staging:
         (staging / "detection.md").write_text(text, encoding="utf-8")
@@ -326,8 +287,8 @@ def publish(tracker: "MlflowTracker", findings: DetectResult, folder: Path, *, f
         write_csv(pd.DataFrame(scores), staging / "detection.csv")
         write_csv(findings.unseen, staging / "unseen_attacks.csv")
         for verdict in findings.verdicts:
-            kind = verdict.detector.partition(":")[0]
-            write_csv(verdict.confusion().reset_index(), staging / f"confusion_{verdict.task}_{kind}.csv")
+            write_csv(verdict.confusion().reset_index(), staging / f"confusion_{verdict.task}_{verdict.kind}.csv")
+        write_sheet(findings.texts, staging / "detection_texts.csv")
         if figures:
             from crt.reporting.figures import pass_bars, save_as
 
@@ -336,46 +297,8 @@ def publish(tracker: "MlflowTracker", findings: DetectResult, folder: Path, *, f
             save_as(pass_bars(named.recalls(), title, "recall (%)"), staging / "detection", ".svg", ".png")
     metrics: dict[str, float] = {}
     for verdict, scored in zip(findings.verdicts, found, strict=True):
-        kind = "" if verdict.detector.startswith("features") else "encoder_"
+        kind = "" if verdict.kind == "features" else "encoder_"
         metrics |= {f"{kind}{verdict.task}_{name}": value for name, value in scored.items()}
     chosen = {f"choice_{name}": max(scores, key=scores.__getitem__) for name, scores in findings.choices.items()}
     tracker.log_study({**findings.params, **chosen}, metrics, text)
     return text
-
-
-def summary(findings: DetectResult, found: Sequence[Mapping[str, float]]) -> str:
-    """Return the scores, the recall of each label, and how unseen attacks are detected, in Markdown.
-
-    Args:
-        findings: of the experiment.
-        found: the metrics of each verdict.
-    """
-    rows = []
-    for verdict, metrics in zip(findings.verdicts, found, strict=True):
-        low, high = _shown(metrics, "balanced_accuracy_low"), _shown(metrics, "balanced_accuracy_high")
-        others = [_shown(metrics, name) for name in ("macro_f1", "accuracy", "roc_auc")]
-        rows.append([verdict.task, verdict.detector, _shown(metrics, "balanced_accuracy"), f"{low}-{high}", *others])
-    header = ("task", "detector", "balanced accuracy", "95 % interval", "macro-F1", "accuracy", "ROC AUC")
-    parts = [markdown(header, rows, texts=2)]
-    labels = list(dict.fromkeys(name for verdict in findings.verdicts for name in verdict.names))
-    columns = [f"{v.task}, {v.detector.partition(':')[0]}" for v in findings.verdicts]
-    recall = [[label, *(_shown(metrics, f"recall_{label}", 2) for metrics in found)] for label in labels]
-    parts.append(markdown(("recall of", *columns), recall))
-    if len(findings.unseen):
-        shown = [
-            [
-                str(r.left_out),
-                f"{r.recall:.2f}",
-                f"{r.clean_recall:.2f}",
-                f"{r.balanced_accuracy:.2f}",
-                str(r.n),
-            ]
-            for r in findings.unseen.itertuples()
-        ]
-        parts.append(markdown(("never trained on", "recall", "recall of clean", "balanced accuracy", "n"), shown))
-    return "\n".join(parts)
-
-
-def _shown(metrics: Mapping[str, float], name: str, digits: int = 3) -> str:
-    value = metrics.get(name)
-    return DASH if value is None else f"{value:.{digits}f}"

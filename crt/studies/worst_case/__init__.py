@@ -5,6 +5,6 @@ from crt.records import Study
 STUDY = Study(
     kind="worst_case",
     summary="average and worst case over several samples of each text, degree by degree (RobTest)",
-    shown=r"(.*)_(average|worst)",
+    shown=r"(.*)_(average|worst|surviving)",
     agree=("data_digest", "protocol_digest", "*_digest"),
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from crt.grid import Degrees, format_prob
 from crt.models import PredictOptions
@@ -20,7 +21,7 @@ from crt.records import Degree, MeasurementRecord
 from crt.reporting.markdown import table as markdown
 from crt.reporting.spreadsheet import write_csv
 from crt.resources import rows_digest
-from crt.scoring.summary import in_order
+from crt.scoring.summary import DASH, NO_EFFECT, UNTOUCHED, in_order, no_effect
 from crt.studies import cells
 from crt.studies.answers import Answers
 from crt.studies.cells import Group, Tracker, each, params_of
@@ -50,10 +51,27 @@ FILES = Files(
     {
         "worst_case.csv": "the scores of each degree",
         "worst_case_scores.csv": "the score of each curve",
-        "worst_case.md": "both",
+        "worst_case_matched.csv": "the perturbations beside each other at each degree",
+        "worst_case.md": "all three",
         **formats("worst_case", "average and worst case over the degree", ".svg", ".png"),
     },
 )
+
+
+SCORES = (
+    "average: mean accuracy over the samples; worst: share of the texts that are right in every sample; surviving: the same at this "
+    "and every smaller degree. Each is one number for all degrees: RobTest weighs the smallest degree 1/2, the next one 1/4 and so "
+    "on. raw is that sum, as RobTest gives it, which cannot reach 1; without raw it is divided by what a model gets that is "
+    "always right (1 - 1/2^k for k degrees), so that 1 is the best."
+)
+"""What the numbers of the scores are, as text below their table."""
+
+MATCHED = (
+    "At one degree every perturbation edits the same share of the characters, so the drops (clean accuracy minus average case, as "
+    "fractions) can be compared where realised degree is about the degree; where it is well below, most texts have too few sites "
+    "(short of sites rate). per percent: points of the drop for a percent of the characters edited; an edit of a word is one."
+)
+"""The same of `matched_table`."""
 
 
 def run(
@@ -156,6 +174,8 @@ def _scored(
 
 
 def _told(metrics: Mapping[str, float]) -> str:
+    if no_effect(metrics.get("realised_degree")):
+        return f"accuracy {metrics['clean_acc']:.4f}, {UNTOUCHED}"
     average, worst = metrics["average_case"], metrics["worst_case"]
     return f"accuracy {metrics['clean_acc']:.4f} -> average case {average:.4f}, worst case {worst:.4f}"
 
@@ -172,12 +192,17 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
     stored = in_order(tracker.cells(keys, Degree.kind))
     stored = stored.assign(worst_case_surviving=_survival(stored))
     scores = scores_table(stored)
-    shown, table = _shown(scores), stored.reindex(columns=list(COLUMNS))
-    note = f"{shown}\n{_shown(table.drop(columns=['model', 'dataset']))}"
+    table = stored.reindex(columns=list(COLUMNS))
+    matched = matched_table(stored)
+    idle = no_effect(table["realised_degree"])
+    of_scores = _shown(scores, idle.groupby(table["perturbation"], sort=False).all().to_numpy(), *scores.columns[1:])
+    shown = f"{of_scores}\n{SCORES}\n\n{_shown(matched)}\n{MATCHED}\n"
+    note = f"{shown}\n{_shown(table.drop(columns=['model', 'dataset']), idle.to_numpy(), *CASES.values())}"
     first = stored.iloc[0]
     with staged(tracker, folder, FILES) as staging:
         write_csv(table, staging / "worst_case.csv")
         write_csv(scores, staging / "worst_case_scores.csv")
+        write_csv(matched, staging / "worst_case_matched.csv")
         (staging / "worst_case.md").write_text(note, encoding="utf-8")
         if figures:
             from crt.reporting.figures import degree_curves, save_as
@@ -207,6 +232,22 @@ def scores_table(stored: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def matched_table(stored: pd.DataFrame) -> pd.DataFrame:
+    """Return the perturbations at the same dose: for each degree what each costs on average, the dearest first.
+
+    Args:
+        stored: columns perturbation, degree, realised_degree, short_of_sites_rate, clean_acc, average_case.
+
+    Returns:
+        Columns perturbation, degree, realised_degree, short_of_sites_rate, drop (clean accuracy minus average case) and
+        per_percent (points of the drop for a percent of the characters that was edited; missing where nothing was).
+    """
+    drop, realised = stored["clean_acc"] - stored["average_case"], stored["realised_degree"]
+    table = stored[["perturbation", "degree", "realised_degree", "short_of_sites_rate"]]
+    table = table.assign(drop=drop, per_percent=drop / realised.where(realised > 0))
+    return table.sort_values(["degree", "drop"], ascending=[True, False], ignore_index=True)
+
+
 def _survival(stored: pd.DataFrame) -> list[float]:
     """Return, for each row, the share of the texts that survive its degree and all smaller ones of its perturbation."""
     shares: list[float] = []
@@ -233,12 +274,21 @@ def _params(stored: pd.DataFrame) -> dict[str, str]:
     return params
 
 
-def _shown(table: pd.DataFrame) -> str:
-    """Return a table in Markdown: fractions with four digits, other numbers as they are."""
+def _shown(table: pd.DataFrame, idle: NDArray[np.bool_] | None = None, *cases: str) -> str:
+    """Return a table in Markdown: fractions with four digits, other numbers as they are, what is missing as a dash.
+
+    Args:
+        table: a column perturbation, and numbers.
+        idle: bool[n], the rows in which no text was changed.
+        cases: the columns that have no number there.
+    """
     whole = {"degree", "samples", "num_examples"}
     texts = {
-        name: column.map("{:g}".format if name in whole else "{:.4f}".format)
+        name: column.map("{:g}".format if name in whole else "{:.4f}".format).where(column.notna(), DASH)
         for name, column in table.drop(columns="perturbation").items()
     }
+    idle = np.zeros(len(table), dtype=bool) if idle is None else idle
+    texts |= {name: texts[name].mask(idle, NO_EFFECT) for name in cases}
     rows = pd.DataFrame({"perturbation": table["perturbation"], **texts})
-    return markdown([str(name).replace("_", " ") for name in rows], rows.to_numpy().tolist())
+    foot = f"\n{UNTOUCHED}.\n" if idle.any() else ""
+    return f"{markdown([str(name).replace('_', ' ') for name in rows], rows.to_numpy().tolist())}{foot}"

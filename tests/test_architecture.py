@@ -76,6 +76,7 @@ LAYERS = {
         "ground reading values models tracking reporting studies",
         "numpy pandas rapidfuzz sklearn",
     ),
+    "api": Layer(("crt.api",), "ground reading values models tracking reporting studies", "pandas"),
     "door": Layer(("crt.door*",), "ground reading values models tracking door", "click"),
     "commands": Layer(
         ("crt.__main__", "crt.commands*", "crt.studies.*.command", "entrypoints*"),
@@ -242,6 +243,7 @@ SHARED = {"crt.studies"} | {
         "cells",
         "choice",
         "evidence",
+        "kept",
         "memory",
         "outcomes",
         "outputs",

@@ -12,6 +12,7 @@ from crt.catalogue import Task
 from crt.errors import ModelError, one_of
 from crt.files import exists
 from crt.labels import label_map_for, same_label
+from crt.outside import load_offered, offered
 from crt.records import LOGGED, REGISTERED, RULE, TFIDF, TINY, Input, Prediction
 from crt.tasks import Source, slug
 
@@ -61,6 +62,40 @@ class Predictor(Protocol):
         model gave no answer; `predict_all` refuses those.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A predictor that the tables call otherwise."""
+
+    predictor: Predictor
+    """The model."""
+    name: str
+    """What it is called."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Those of the model."""
+        return self.predictor.labels
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the model."""
+        return self.predictor.fingerprint
+
+    @property
+    def train_seed(self) -> int | None:
+        """That of the model."""
+        return self.predictor.train_seed
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """Those of the model."""
+        return self.predictor.settings
+
+    def predict(self, inputs: Sequence[Input]) -> Prediction:
+        """Return what the model says."""
+        return self.predictor.predict(inputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +228,24 @@ MODELS: Mapping[str, ModelKind] = {
 """The kinds of models by name; the last one fits every spec that none before it does."""
 
 
+GROUP = "crt.models"
+"""The entry points by which an installed package offers a kind: its name, and a `ModelKind` or a function like its `load`."""
+
+
 def kind_of(spec: str) -> tuple[ModelKind, str]:
-    """Return the kind of model that a spec asks for, and what follows the start of the spec."""
+    """Return the kind of model that a spec asks for, and what follows the start of the spec.
+
+    A spec `NAME:REST` may be of a kind that an installed package offers.
+    """
     kind = next(kind for kind in MODELS.values() if kind.fits(spec))
+    name, colon, _ = spec.partition(":")
+    if not kind.start and colon and (point := offered(GROUP, name)):
+        found = load_offered(point)
+        kind = (
+            found
+            if isinstance(found, ModelKind)
+            else ModelKind(name, "", f"{name}:", found, own_labels=False, on_hub=False)
+        )
     return kind, spec.removeprefix(kind.start)
 
 

@@ -1,11 +1,14 @@
 """`python:PACKAGE.MODULE:FUNCTION`, and whatever else answers a list of texts with labels or with probabilities."""
 
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from traceback import extract_tb
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from crt.catalogue import Task
@@ -18,6 +21,12 @@ from crt.tasks import Source, with_labels
 
 Ask = Callable[[list[Any]], Any]
 """From a list of n texts, or of n pairs of texts, to n answers; see `FunctionClassifier`."""
+
+Shape = Callable[[list[Any]], Any]
+"""What is made of a list of texts before a model gets it."""
+
+PROBES = ("房间很干净", "服务太差了", "还可以")
+"""What a model is asked first, to see what it takes: three, since a table of one or two columns may give one or two answers."""
 
 TOLERANCE = 1e-3
 """How far the probabilities of an answer may be from summing to 1."""
@@ -169,5 +178,77 @@ def load_python(spec: str, task: Task, options: PredictOptions, source: Source) 
 
 def around(function: Ask, task: Task, options: PredictOptions, source: Source, *, name: str) -> FunctionClassifier:
     """Return the predictor around a function, whose labels are those of the task; where that has none, of its data."""
-    task, classes = with_labels(task, source), getattr(function, "labels", ())
-    return FunctionClassifier(function, task, options, name=name, fingerprint=source_digest(function), classes=classes)
+    return FunctionClassifier(
+        function, with_labels(task, source), options, name=name, fingerprint=source_digest(function),
+        classes=getattr(function, "labels", ()),
+    )  # fmt: skip
+
+
+def given(model: Any, task: Task, options: PredictOptions, source: Source, *, name: str) -> FunctionClassifier:
+    """Return the predictor around an object of a program: a function, or an estimator in the manner of scikit-learn.
+
+    What a function depends on cannot be seen: its fingerprint is that of no other.
+
+    Raises:
+        ModelError: it is neither, gives no answer for each text, or has other labels than the task.
+    """
+    methods = methods_of(model)
+    if not methods and not callable(model):
+        raise ModelError(
+            f"a {type(model).__name__} is no model: give a spec, a predictor, a function or a fitted estimator"
+        )
+    shapes: list[Shape] = [list, table_of(columns_of(task))]
+    ask = first_that_answers(name, methods, shapes, task)[0] if methods else model
+    # a bound method, like `pipeline.predict_proba`
+    classes = getattr(getattr(model, "__self__", model), "classes_", getattr(model, "labels", ()))
+    try:
+        state = pickle.dumps(model) if methods else uuid4().bytes
+    except Exception:  # noqa: BLE001  the parts of an estimator raise whatever they meet
+        state = uuid4().bytes
+    return FunctionClassifier(
+        ask, with_labels(task, source), options, name=name, fingerprint=sha256(state).hexdigest(), classes=classes
+    )
+
+
+def methods_of(model: Any) -> list[Ask]:
+    """Return how an estimator is asked, best first; none: it is no estimator."""
+    return [getattr(model, name) for name in ("predict_proba", "predict") if hasattr(model, name)]
+
+
+def columns_of(task: Task) -> tuple[str, ...]:
+    """Return what the columns of a table of texts are called where nobody says so."""
+    return ("text", "text_pair")[: len(task.fields)]
+
+
+def table_of(columns: Sequence[str]) -> Shape:
+    """Return what makes a table of a list of texts, or of pairs; its cells are any text, lone surrogates too."""
+
+    def table(texts: list[Any]) -> pd.DataFrame:
+        rows = [text if isinstance(text, tuple) else (text,) for text in texts]
+        return pd.DataFrame(rows, columns=list(columns), dtype=object)
+
+    return table
+
+
+def first_that_answers(name: str, methods: Sequence[Ask], shapes: Sequence[Shape], task: Task) -> tuple[Ask, list[Any]]:
+    """Return the first way of asking that gives one answer for each text, with what it answered the probes.
+
+    Raises:
+        ModelError: none does; the message says what each gave.
+    """
+    probes: list[Any] = [(text,) * 2 for text in PROBES] if len(task.fields) == 2 else [*PROBES]
+    faults = []
+    for method in methods:
+        for shape in shapes:
+
+            def ask(texts: list[Any], method: Ask = method, shape: Shape = shape) -> Any:
+                return method(shape(texts))
+
+            try:
+                return ask, answers_of(ask, probes, name)
+            except ModelError as error:
+                faults.append(str(error))
+    raise ModelError(
+        f"model {name} answers neither a list nor a table of texts, one answer for each:\n"
+        + "\n".join(f"  - {fault}" for fault in dict.fromkeys(faults))
+    )

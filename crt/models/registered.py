@@ -5,13 +5,12 @@ Such a model runs the code it holds. Checkpoints of transformers do not come her
 
 import logging
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import mlflow
-import pandas as pd
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
 
@@ -19,7 +18,7 @@ from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.files import scratch
 from crt.models import PredictOptions
-from crt.models.function import Ask, FunctionClassifier, answers_of
+from crt.models.function import FunctionClassifier, Shape, columns_of, first_that_answers, methods_of, table_of
 from crt.models.tfidf import classifier
 from crt.records import REGISTERED, TFIDF
 from crt.redaction import redacted
@@ -28,14 +27,8 @@ from crt.tasks import Source, slug, with_labels
 
 log = logging.getLogger(__name__)
 
-PROBES = ("房间很干净", "服务太差了", "还可以")
-"""What a model is asked first, to see what it takes: three, since a table of one or two columns may give one or two answers."""
-
 META = "registered_model_meta"
 """File that the registry adds to a download; it is no part of the model."""
-
-Shape = Callable[[list[Any]], Any]
-"""What is made of a list of texts before the model gets it."""
 
 
 def load_registered(uri: str, task: Task, options: PredictOptions, source: Source) -> FunctionClassifier:
@@ -65,11 +58,10 @@ def load_registered(uri: str, task: Task, options: PredictOptions, source: Sourc
         raise ModelError(f"model {shown} cannot be loaded ({type(error).__name__}: {error})") from error
     if native and (info.metadata or {}).get("crt_base_model") == TFIDF:
         return classifier(model, task, options)
-    methods = [getattr(model, name) for name in ("predict_proba", "predict") if hasattr(model, name)]
     table = _table(info, task)
     # a pipeline of scikit-learn over a list of texts takes a table for the list of its columns
     shapes: list[Shape] = [list, table] if native else [table, list]
-    ask, answers = _first_that_answers(shown, methods, shapes, task)
+    ask, answers = first_that_answers(shown, methods_of(model), shapes, task)
     classes: Sequence[object] = list(getattr(model, "classes_", ())) if native else ()
     if not classes and _is_row(answers[0]):
         classes = range(len(answers[0]))  # numbers: which label each of them is must be told
@@ -77,28 +69,6 @@ def load_registered(uri: str, task: Task, options: PredictOptions, source: Sourc
         ask, task if classes else with_labels(task, source), options,
         name=_name(uri), fingerprint=_digest(folder), classes=classes, settings={"flavor": "sklearn" if native else "pyfunc"},
     )  # fmt: skip
-
-
-def _first_that_answers(
-    name: str, methods: Sequence[Ask], shapes: Sequence[Shape], task: Task
-) -> tuple[Ask, list[Any]]:
-    """Return the first way of asking that gives one answer for each text, with what it answered the probes."""
-    probes: list[Any] = [(text,) * 2 for text in PROBES] if len(task.fields) == 2 else [*PROBES]
-    faults = []
-    for method in methods:
-        for shape in shapes:
-
-            def ask(texts: list[Any], method: Ask = method, shape: Shape = shape) -> Any:
-                return method(shape(texts))
-
-            try:
-                return ask, answers_of(ask, probes, name)
-            except ModelError as error:
-                faults.append(str(error))
-    raise ModelError(
-        f"model {name} answers neither a list nor a table of texts, one answer for each:\n"
-        + "\n".join(f"  - {fault}" for fault in dict.fromkeys(faults))
-    )
 
 
 def _table(info: Model, task: Task) -> Shape:
@@ -120,10 +90,8 @@ def _table(info: Model, task: Task) -> Shape:
                 )
             columns = texts
     else:
-        columns = ["text", "text_pair"][: len(columns)]
-    return lambda texts: pd.DataFrame(
-        [text if isinstance(text, tuple) else (text,) for text in texts], columns=columns, dtype=object
-    )
+        columns = [*columns_of(task)]
+    return table_of(columns)
 
 
 def _is_row(answer: Any) -> bool:

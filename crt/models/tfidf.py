@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from crt.catalogue import Task
 from crt.errors import ModelError
 from crt.models import PredictOptions
-from crt.models.function import FunctionClassifier
+from crt.models.function import FunctionClassifier, columns_of, table_of
 from crt.records import TFIDF, Input
 from crt.tasks import Source, Split, load_training
 
@@ -74,21 +74,18 @@ def fitted(task: Task, train: Split) -> Pipeline:
     return pipeline
 
 
-def columns_of(task: Task) -> tuple[str, ...]:
-    """Return the columns of the table that the pipeline takes."""
-    return ("text", "text_pair")[: len(task.fields)]
-
-
 def table(task: Task, inputs: Sequence[Input]) -> pd.DataFrame:
     """Return inputs as the table that the pipeline takes."""
-    return pd.DataFrame(list(inputs), columns=list(columns_of(task)), dtype=object)  # of any text, lone surrogates too
+    found: pd.DataFrame = table_of(columns_of(task))(list(inputs))
+    return found
 
 
 def classifier(pipeline: Pipeline, task: Task, options: PredictOptions) -> FunctionClassifier:
     """Return the predictor around a fitted pipeline."""
+    shape = table_of(columns_of(task))
 
     def ask(texts: list[Any]) -> Any:
-        return pipeline.predict_proba(table(task, [text if isinstance(text, tuple) else (text,) for text in texts]))
+        return pipeline.predict_proba(shape(texts))
 
     return FunctionClassifier(
         ask, task, PredictOptions(eval_batch_size=BATCH, label_map=options.label_map),

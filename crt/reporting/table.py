@@ -58,6 +58,9 @@ class PaperTable:
         ]
         return Markdown(f"{markdown(self.header, rows, texts=2)}\n{line(self.caption)}\n\n{code(self.signature)}\n")
 
+    def __str__(self) -> str:
+        return self.markdown()
+
     def latex(self) -> str:
         """Return the table in LaTeX, best values bold; its first line says what the preamble must load."""
         chinese = any(re.search(f"[{HAN}]", text) for line in (self.header, *self.rows) for text in line)

@@ -134,6 +134,9 @@ class Group:
 Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[MeasurementRecord]]
 """Yields the record of each measurement that is missing, by its key, in the order in which they are to be stored."""
 
+Load = Callable[[str, Task, "Accelerator", PredictOptions, Source], Predictor]
+"""Loads the predictor of a spec, as `load_predictor` does."""
+
 Tell = Callable[[Mapping[str, float]], str]
 """Says in a few words what the metrics of a measurement are."""
 
@@ -147,6 +150,7 @@ def run(
     accelerator: "Accelerator",
     tracker: Tracker,
     *,
+    load: Load = load_predictor,
     force: bool = False,
 ) -> dict[str, tuple[str, ...]]:
     """Measure everything in scope that is not stored yet; return the keys of all of it, each with its model as asked for.
@@ -161,13 +165,14 @@ def run(
         options: how transformers predict.
         accelerator: device and processes; every process must call this.
         tracker: where measurements are stored; only that of the main process is used.
+        load: gives the predictor of a spec.
         force: measure again what is stored.
     """
     loaded = scope.loaded()
     finished: set[str] = set()
     keys: dict[str, tuple[str, ...]] = {}
     known: dict[tuple[str, str], dict[int | None, str]] = {}
-    for group in _groups(scope, source, options, accelerator, tracker):
+    for group in _groups(scope, source, options, accelerator, tracker, load):
         predictor, dataset = group.predictor, group.task.name
         alike = known.setdefault((predictor.name, dataset), {})
         other = alike.setdefault(predictor.train_seed, predictor.fingerprint)
@@ -242,6 +247,7 @@ def _groups(
     options: PredictOptions,
     accelerator: "Accelerator",
     tracker: Tracker,
+    load: Load,
 ) -> Iterator[Group]:
     """Yield every model on every data set; data and specs of all of them are looked at before the first is yielded."""
     tasks, seen_in, models = {}, {}, {}
@@ -256,7 +262,7 @@ def _groups(
             models[dataset, spec] = at_hand(from_main(accelerator, resolve))
     for (dataset, _), model in models.items():
         task = tasks[dataset]
-        predictor = load_predictor(model.spec, task, accelerator, options, source)
+        predictor = load(model.spec, task, accelerator, options, source)
         task = replace(task, labels=predictor.labels)
         split, seen = load_split(task, scope.split or task.eval_split, source), seen_in[dataset]
         split = (_unseen(split, seen) if scope.exclude_seen else split).limited(scope.limit)

@@ -104,6 +104,20 @@ def open_run(
 
 
 @contextmanager
+def current_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["MlflowTracker"]:
+    """Give the run that is active in this process, which stays open, else one of its own; see `open_run`."""
+    run = mlflow.active_run()
+    if run is None:
+        with open_run(kind, name, settings) as tracker:
+            yield tracker
+        return
+    try:
+        yield MlflowTracker(run.info.run_id, run.info.experiment_id)
+    except MlflowException as error:
+        raise refusal(error) from error
+
+
+@contextmanager
 def _closing(end: Callable[[str], object]) -> Iterator[None]:
     """End a run as FINISHED, or as FAILED if something breaks: what broke is raised, also where the store is gone by then."""
     try:

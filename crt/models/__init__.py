@@ -274,6 +274,15 @@ def load_predictor(
     return kind.load(rest, task, accelerator, options, source or Source())
 
 
+def renamed(name: str | None) -> Callable[[str, Task, "Accelerator", PredictOptions, Source], Predictor]:
+    """Return what loads a model as `load_predictor` does, under another name; None: under its own."""
+
+    def load(spec: str, task: Task, accelerator: "Accelerator", options: PredictOptions, source: Source) -> Predictor:
+        return Named(load_predictor(spec, task, accelerator, options, source), str(name))
+
+    return load if name else load_predictor
+
+
 def predict_all(predictor: Predictor, inputs: Sequence[Input]) -> Prediction:
     """Predict inputs, every one of which must get an answer.
 

@@ -18,7 +18,7 @@ from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import from_main
 from crt.perturbations import Loaded
 from crt.provenance import Setting, fingerprint
-from crt.records import CLEAN, Input, MeasurementRecord, ResolvedModel
+from crt.records import CLEAN, REGISTERED, Input, MeasurementRecord, ResolvedModel
 from crt.scoring import slices
 from crt.studies.answers import at_hand, model_params
 from crt.tasks import Source, Split, check_split, input_digest, load_split, seen_in_training, with_labels
@@ -171,16 +171,10 @@ def run(
     loaded = scope.loaded()
     finished: set[str] = set()
     keys: dict[str, tuple[str, ...]] = {}
-    known: dict[tuple[str, str], dict[int | None, str]] = {}
+    known: dict[tuple[str, str], list[Group]] = {}
     for group in _groups(scope, source, options, accelerator, tracker, load):
         predictor, dataset = group.predictor, group.task.name
-        alike = known.setdefault((predictor.name, dataset), {})
-        other = alike.setdefault(predictor.train_seed, predictor.fingerprint)
-        if other != predictor.fingerprint or (None in alike and len(alike) > 1):
-            raise ModelError(
-                f"two models on {dataset} are both called {predictor.name}, and their training seeds do not tell them apart: "
-                "a table could not either; evaluate them into two experiments (--experiment-name)"
-            )
+        _check_name(known, group)
         plan = _plan(scope, group, loaded, from_main(accelerator, partial(getattr, group, "overlap")))
         if not force:  # of this model on this data set alone: an experiment may hold thousands of others
             params = {"model": predictor.name, "predictor": predictor.fingerprint, "dataset": dataset}
@@ -203,6 +197,28 @@ def run(
                     "[%d/%d] %s: %s", number, len(pending), measurement_title(record.measurement), tell(record.metrics),
                 )  # fmt: skip
     return keys
+
+
+def _check_name(known: dict[tuple[str, str], list[Group]], group: Group) -> None:
+    """Note a group; make sure that a table can tell it from those before it, by name, training seed or version.
+
+    Raises:
+        ModelError: it cannot.
+    """
+    name, dataset = group.predictor.name, group.task.name
+    before = known.setdefault((name, dataset), [])
+    for other in before:
+        seeds = group.predictor.train_seed, other.predictor.train_seed
+        sources = group.model.source, other.model.source
+        registered = {source.rpartition("/")[0] for source in sources}
+        versions = len(registered) == 1 and all(source.startswith(REGISTERED) for source in sources)
+        apart = None not in seeds and len(set(seeds)) == 2
+        if other.predictor.fingerprint != group.predictor.fingerprint and not (apart or versions):
+            raise ModelError(
+                f"two models on {dataset} are both called {name}, and neither training seeds nor versions tell them apart: a "
+                "table could not either; evaluate them one by one, each with a model_name"
+            )
+    before.append(group)
 
 
 def _digits(marks: Iterable[bool]) -> str:

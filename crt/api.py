@@ -126,7 +126,7 @@ class Result:
     @property
     def verdict(self) -> tuple[str, ...]:
         """What was found, in sentences, with intervals over texts."""
-        return self._report.verdict
+        return self._report.verdict.sentences
 
     def table(self, metric: str = "perturbed_acc") -> PaperTable:
         """Return the table of a metric over models, probs and perturbations; it has `.csv()`, `.markdown()` and `.latex()`."""

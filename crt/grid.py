@@ -8,7 +8,15 @@ from typing import ClassVar, Generic, TypeVar
 from crt.catalogue import Task
 from crt.errors import CrtError, GridError, unknown
 from crt.files import is_file, no_such
-from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, Loaded, find_perturbation, load
+from crt.perturbations import (
+    PAIRS,
+    PERTURBATIONS,
+    REFERENCE_PERTURBATIONS,
+    WAYS_TO_EVADE,
+    Loaded,
+    find_perturbation,
+    load,
+)
 from crt.perturbations.engine import FIELDS
 from crt.perturbations.own_words import OwnWords
 from crt.records import CLEAN, Cell, Degree, Measurement
@@ -77,7 +85,7 @@ class Scope(Generic[M]):
     datasets: tuple[str, ...]
     """Names in TASKS, or paths of the user's own data."""
     perturbations: tuple[str, ...] = REFERENCE_PERTURBATIONS
-    """Keys of PERTURBATIONS."""
+    """Keys of PERTURBATIONS, and `pairs` where there are some."""
     split: str | None = None
     """The split to evaluate on; None: that of the task."""
     limit: int | None = None
@@ -88,6 +96,10 @@ class Scope(Generic[M]):
     """Leave out the examples whose input also stands in the training split."""
     tables: Mapping[str, OwnTable] = field(default_factory=dict)
     """The user's own table of a perturbation."""
+    pairs: Path | None = None
+    """What people wrote, for the perturbation `pairs`."""
+    ways: tuple[str, ...] = ()
+    """Those of WAYS_TO_EVADE that `evade` disguises words in; empty: all of them."""
     protect: Path | None = None
     """A list of words that are never changed."""
     only: Path | None = None
@@ -118,23 +130,33 @@ class Scope(Generic[M]):
         if self.name and len(self.datasets) > 1:
             faults.append(f"name is for one data set, and there are {len(self.datasets)}; measure them one by one")
         faults += self._data_set_faults()
-        faults += [fault for name in self.perturbations for fault in _perturbation_faults(name)]
+        named = [name for name in self.perturbations if name != PAIRS.name]
+        faults += [fault for name in named for fault in _perturbation_faults(name)]
+        if PAIRS.name in self.perturbations and not self.pairs:
+            faults.append("perturbation 'pairs' needs pairs=FILE: texts, and how somebody wrote them")
+        if self.pairs and not is_file(self.pairs):
+            faults.append(f"{no_such(self.pairs)} (in pairs={self.pairs})")
         if self.limit is not None and self.limit < 1:
             faults.append(f"max_samples is {self.limit}; it must be at least 1")
         if self.fields not in FIELDS:
             faults.append(unknown("value of fields", self.fields, FIELDS))
         faults += [fault for name, table in self.tables.items() for fault in _table_faults(name, table)]
         words = {"protect": self.protect, "only": self.only}
-        return faults + [f"{no_such(p)} (in {name}={p})" for name, p in words.items() if p and not is_file(p)]
+        faults += [f"{no_such(p)} (in {name}={p})" for name, p in words.items() if p and not is_file(p)]
+        return faults + _ways_faults(self.ways, self.perturbations)
 
     def loaded(self) -> list[Loaded]:
-        """Return the perturbations, with the user's own tables and words.
+        """Return the perturbations but `pairs`, which depends on the data set, with the user's own tables, words and ways.
 
         Raises:
             ResourceError: a table or a list is missing or malformed.
         """
         words = OwnWords.read(self.protect, self.only)
-        return [load(name, self.tables.get(name), words) for name in self.perturbations]
+        return [
+            load(name, self.tables.get(name), words, ways=self.ways if find_perturbation(name).takes_words else ())
+            for name in self.perturbations
+            if name != PAIRS.name
+        ]
 
     def cells(self, model: str, dataset: str, perturbation: str) -> tuple[M, ...]:
         """Return what is measured of a model on a data set under one perturbation, or under none, `CLEAN`."""
@@ -260,9 +282,14 @@ def _table_faults(name: str, own: OwnTable) -> list[str]:
         return [f"{unknown('perturbation', name, PERTURBATIONS)} (in table={name}:{own})"]
     if not (PERTURBATIONS[name].table or PERTURBATIONS[name].takes_words):
         return [f"perturbation '{name}' has no table (in table={name}:{own})"]
-    if own.adds and not PERTURBATIONS[name].table:
-        return [f"perturbation '{name}' ships no list to add to; write table={name}:{own.path} (in table={name}:{own})"]
     return [] if is_file(own.path) else [f"{no_such(own.path)} (in table={name}:{own})"]
+
+
+def _ways_faults(ways: Sequence[str], perturbations: Sequence[str]) -> list[str]:
+    faults = [unknown("way to evade", way, WAYS_TO_EVADE) for way in ways if way not in WAYS_TO_EVADE]
+    if ways and "evade" not in perturbations:
+        faults.append("ways is for evade, which is not among the perturbations")
+    return faults
 
 
 def _list_faults(kind: str, values: Sequence[object]) -> list[str]:

@@ -72,6 +72,11 @@ class Setting:
         return self.loaded.table.sha256 if self.loaded and self.loaded.table else ""
 
     @property
+    def ways(self) -> str:
+        """The ways to evade that the user chose; empty without a choice."""
+        return ",".join(sorted(self.loaded.ways)) if self.loaded else ""
+
+    @property
     def protect(self) -> str:
         """The digest of the list of words that are never changed; empty without one."""
         return self.loaded.words.protect.sha256 if self.loaded and self.loaded.words.protect else ""
@@ -94,8 +99,8 @@ class Fact:
     """Its name in the fingerprint; empty: it is no part of it."""
     value: Callable[[Setting], object] | None = None
     """Its value in the fingerprint."""
-    of: Literal["every", "clean", "perturbed", "worded"] = "every"
-    """The cells in whose fingerprint it stands; worded ones are those that the user gave a list of words for."""
+    of: Literal["every", "clean", "perturbed", "chosen"] = "every"
+    """The cells in whose fingerprint it stands; chosen: those that the user gave a value for."""
     stored: Literal["every", "perturbed"] = "every"
     """The cells that it is a param of."""
     within: tuple[str, ...] | None = None
@@ -123,11 +128,15 @@ FACTS: tuple[Fact, ...] = (
         within=("perturbation",), mark="tables", each="perturbation",
     ),
     Fact(
-        "protect", lambda s: s.protect[:16], "protect", lambda s: s.protect, of="worded", stored="perturbed",
+        "ways", lambda s: s.ways, "ways", lambda s: s.ways, of="chosen", stored="perturbed", within=("perturbation",),
+        mark="ways", each="perturbation",
+    ),
+    Fact(
+        "protect", lambda s: s.protect[:16], "protect", lambda s: s.protect, of="chosen", stored="perturbed",
         within=("perturbation",), mark="protect", each="perturbation",
     ),
     Fact(
-        "only", lambda s: s.only[:16], "only", lambda s: s.only, of="worded", stored="perturbed",
+        "only", lambda s: s.only[:16], "only", lambda s: s.only, of="chosen", stored="perturbed",
         within=("perturbation",), mark="only", each="perturbation",
     ),
     Fact(
@@ -171,13 +180,12 @@ def fingerprint(measurement: Measurement, setting: Setting) -> str:
         value = getattr(measurement, name)
         return repr(float(value)) if name in ("prob", "degree") else value
 
-    kinds = [
-        "every",
-        "perturbed" if setting.loaded else "clean",
-        *(["worded"] if setting.protect or setting.only else []),
-    ]
+    kind = "perturbed" if setting.loaded else "clean"
     facts: dict[str, object] = {measurement.kind: [named(name) for name in NAMES[measurement.kind]]}
-    facts |= {fact.key: fact.value(setting) for fact in FACTS if fact.value and fact.of in kinds}
+    facts |= {fact.key: fact.value(setting) for fact in FACTS if fact.value and fact.of in ("every", kind)}
+    facts |= {
+        fact.key: value for fact in FACTS if fact.value and fact.of == "chosen" and (value := fact.value(setting))
+    }
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -1,6 +1,7 @@
 """The language resources: where they are, what a table looks like, and what identifies it."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,6 +14,8 @@ from crt.errors import DataError, ResourceError
 from crt.files import no_such
 
 TABLE_SCHEMA = 1
+
+_COMMENT = re.compile(r"(?:^|\s)\s*#.*")
 
 
 def resource_dir() -> Path:
@@ -171,7 +174,7 @@ def load_table(name: str, path: Path | None = None) -> Table:
 
 
 def load_words(name: str, path: Path) -> Table:
-    """Read a list of words, one a line; blank lines and those that begin with # are passed over.
+    """Read a list of words, one a line; blank lines, and what stands behind a # at the start or after a blank, are passed over.
 
     Raises:
         ResourceError: the file cannot be read, or lists no word.
@@ -180,7 +183,7 @@ def load_words(name: str, path: Path) -> Table:
         lines = read_text(path).splitlines()
     except DataError as error:
         raise ResourceError(str(error)) from error
-    words = dict.fromkeys(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    words = dict.fromkeys(filter(None, (_COMMENT.sub("", line).strip() for line in lines)))
     if not words:
         raise ResourceError(f"{path}: lists no word; write one a line")
     return Table(name, dict.fromkeys(words, ()), file_sha256(path), modified=True, path=path)

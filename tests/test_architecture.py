@@ -49,7 +49,16 @@ LAYERS = {
         "filelock numpy",
     ),
     "reading": Layer(
-        ("crt.catalogue", "crt.decoding", "crt.labels", "crt.reading", "crt.resources", "crt.suites", "crt.tasks"),
+        (
+            "crt.catalogue",
+            "crt.decoding",
+            "crt.labels",
+            "crt.pairs",
+            "crt.reading",
+            "crt.resources",
+            "crt.suites",
+            "crt.tasks",
+        ),
         "ground reading",
         "",
         "datasets openpyxl pandas",
@@ -168,7 +177,7 @@ def test_imports_of_others(module):
 HOMES = {
     "mlflow": ("crt.tracking.*", "crt.models.registered"),
     "sqlalchemy": ("crt.tracking.*",),
-    "matplotlib": ("crt.reporting.drawing", "crt.reporting.figures"),
+    "matplotlib": ("crt.reporting.drawing", "crt.reporting.*figures"),
     "click": ("crt.door*", "crt.commands*", "crt.studies.*.command"),
 }
 

@@ -12,7 +12,7 @@ import pytest
 from crt.resources import read_json, resource_dir
 
 BUILD = Path(__file__).parents[1] / "resources/build"
-BUILT = ("readings", "homophone", "ime", "martian", "shape", "split", "synonym", "synonym_all")
+BUILT = ("readings", "fuzzy", "homophone", "ime", "martian", "shape", "split", "synonym", "synonym_all")
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from crt.grid import (
     measurement_params,
     measurement_title,
 )
-from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS
+from crt.perturbations import PERTURBATIONS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE
 from crt.records import CLEAN, Cell, Degree
 from crt.resources import OwnTable
 
@@ -67,6 +67,11 @@ FAULTS = {
         {"datasets": ("ocnli", "tnews"), "fields": "second"},
         ["fields is second, but tnews has one text an example: nothing would be perturbed"],
     ),
+    "an unknown way to evade": (
+        {"perturbations": ("evade",), "ways": ("homofone",)},
+        [f"unknown way to evade 'homofone'; did you mean 'homophone'? Known: {', '.join(sorted(WAYS_TO_EVADE))}"],
+    ),
+    "ways of what is not measured": ({"ways": ("space",)}, ["ways is for evade, which is not among the perturbations"]),
     "a table of an unknown perturbation": (
         {"tables": {"shap": OwnTable(Path(__file__))}},
         [f"unknown perturbation 'shap'; did you mean 'shape'? {KNOWN} (in table=shap:{__file__})"],
@@ -78,10 +83,6 @@ FAULTS = {
     "a table that is not there": (
         {"tables": {"shape": OwnTable.of("+no.json")}},
         ["no.json: no such file (in table=shape:+no.json)"],
-    ),
-    "words added to none": (
-        {"tables": {"evade": OwnTable(Path(__file__), adds=True)}},
-        [f"perturbation 'evade' ships no list to add to; write table=evade:{__file__} (in table=evade:+{__file__})"],
     ),
     "lists that are not there": (
         {"protect": Path("no.txt"), "only": Path("none.txt")},

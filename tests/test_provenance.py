@@ -64,6 +64,8 @@ DEPENDS = {
     "the clean cell": {"loaded": None},
     "the clean cell, leakage known": {"loaded": None, "seen": "000"},
     "the clean cell, leakage": {"loaded": None, "seen": "010"},
+    "ways to evade": {"loaded": replace(SYNONYM, ways=("listed",))},
+    "other ways to evade": {"loaded": replace(SYNONYM, ways=("listed", "space"))},
     "no library": {"loaded": replace(SYNONYM, perturbation=replace(PERTURBATIONS["synonym"], libraries=()))},
 }
 

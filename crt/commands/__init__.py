@@ -15,7 +15,7 @@ from crt.studies import STUDIES
 COMMANDS: Mapping[str, str] = {
     **{name: f"crt.commands.{name}" for name in ("main", "train", "evaluate", "compare", "baselines")},
     **{name: f"crt.studies.{name}.command" for name in STUDIES},
-    **{name: f"crt.commands.{name}" for name in ("perturb", "audit")},
+    **{name: f"crt.commands.{name}" for name in ("perturb", "audit", "reach", "learn")},
 }
 """The module of each command, whose `main` it is; the entry points of MLproject have the same names."""
 

@@ -22,11 +22,18 @@ from crt.invocation import next_command
 @option("candidate", TEXT, "", "The model that is held against it: paired differences, and the texts fixed and broken.")
 @option("split", TEXT, "", "Only this split; default: the reported one where a data set was measured on several.")
 @option("significance", bool, "true", "Intervals, tests and weak spots from the stored outcomes.")
+@option(
+    "margin",
+    click.FloatRange(0, min_open=True),
+    1.0,
+    "Accuracies are called alike if the interval lies within so many points.",
+)
 @OUTPUT
 @door
 def main(**o: Any) -> None:
     """Write the mean±std table (CSV, Markdown, LaTeX) and the figures of all finished cells, and those of other studies."""
     from crt.errors import CrtError
+    from crt.scoring.statistics import MARGIN
     from crt.studies import STUDIES, compare, outputs, versus
     from crt.tracking.history import read_stored
 
@@ -47,8 +54,9 @@ def main(**o: Any) -> None:
     with tracked("compare", "compare", {"experiments": ",".join(stored.experiments)}) as (_, tracker):
         assert tracker is not None
         chosen = {name: ",".join(o[name]) for name in ("experiments", "models", "datasets")}
+        margin = "" if o["margin"] == 100 * MARGIN else f"{o['margin']:g}"
         chosen |= {name: o[name] for name in ("baseline", "candidate", "split")}
-        again = next_command("compare", chosen)
+        again = next_command("compare", chosen | {"margin": margin})
         found = compare.write_comparison(
             tracker,
             cells,
@@ -56,13 +64,13 @@ def main(**o: Any) -> None:
             again,
             significance=o["significance"],
             figures=not o["no_figures"],
+            margin=o["margin"] / 100,
             studies=studies,
         )
-        if found.tables:
-            say(
-                f"{len(found.cells)} of {len(stored.cells)} cells of experiment {names}\n\n{found.tables[0].markdown()}"
-            )
-            say("\n".join([*found.verdict, ""]))
+        if found.verdict is not None:
+            counts = f"{len(found.cells)} of {len(stored.cells)} cells of experiment {names}"
+            say(f"{counts}\n\n{found.tables[0].markdown()}")
+            say(found.verdict.markdown())
         for table in versus.write(tracker, cells, o["output_dir"], *pair) if all(pair) else ():
             say(table.markdown())
         for table in found.studies:

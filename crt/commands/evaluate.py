@@ -15,12 +15,12 @@ from crt.door.options import (
     TEXT,
     WHOLE,
     Listed,
-    in_scope,
     option,
     prediction,
     scope,
     settings,
     source,
+    with_pairs,
 )
 from crt.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Grid
 from crt.invocation import next_command
@@ -61,7 +61,7 @@ def main(**o: Any) -> None:
         datasets=o["dataset"],
         probs=o["probs"] if o["prob"] is None else (o["prob"],),
         seeds=o["seeds"] if o["seed"] is None else (o["seed"],),
-        **in_scope(o),
+        **with_pairs(o),
     )
     if o["model_name"] and len(grid.models) > 1:
         raise GridError([f"model_name is for one model, and there are {len(grid.models)}; measure them one by one"])

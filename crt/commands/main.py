@@ -49,6 +49,7 @@ def main(**o: Any) -> None:
             significance=True,
             figures=not o["no_figures"],
         )
-        say("\n".join(["", found.tables[0].markdown(), *found.verdict]))
+        assert found.verdict is not None  # there are cells
+        say(f"\n{found.tables[0].markdown()}\n{found.verdict.markdown()}")
         say(f"\ntables, figures and the page report.html: {o['output_dir']}")
         say(f"see every run in the browser: {ui_command(tracker)}")

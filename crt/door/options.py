@@ -13,7 +13,7 @@ from crt.errors import CrtError, DataError
 from crt.files import is_folder, no_such
 from crt.grid import Columns, Shard
 from crt.models import PredictOptions
-from crt.perturbations import REFERENCE_PERTURBATIONS
+from crt.perturbations import PAIRS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE
 from crt.resources import OwnTable
 from crt.tasks import Source, find_task
 
@@ -148,6 +148,9 @@ OWN = options(
         "Your own table in place of the shipped one, like homophone:FILE.json, or added to it, homophone:+FILE.json; "
         "evade:FILE.txt lists words to disguise.",
     ),
+    option(
+        "ways", Listed(), "", f"How evade disguises a word: {', '.join(WAYS_TO_EVADE)}; default: all, as listed first."
+    ),
     option("protect", TEXT, "", "A file of words that are never changed, one a line: brands, names."),
     option("only", TEXT, "", "A file of words, one a line: nothing else is changed."),
 )
@@ -165,6 +168,7 @@ def scope(max_samples: int | str = "") -> Callable[[Command], Command]:
         PERTURBED,
         option("max_samples", COUNT, max_samples, "At most so many examples; empty: all."),
         option("fields", str, "both", "Which texts of a pair are perturbed: both, first or second."),
+        option("pairs", TEXT, "", "Texts of the data set, or their ids, and how somebody wrote them: also measured."),
         option("exclude_seen", bool, "false", "Leave out inputs that also stand in the training split."),
     )
 
@@ -209,6 +213,14 @@ PREDICT = options(
     DEVICE,
 )
 
+PAIRS_FILE = options(
+    option("file", TEXT, "", "The pairs, if not as an argument: a table, or JSON with lists of [original, written]."),
+    option("original_column", str, "original", "Column of the originals."),
+    option("written_column", str, "written", "Column of the texts as somebody wrote them."),
+)
+
+FOLDER = option("output_dir", click.Path(path_type=Path), "outputs", "Folder for the tables.")
+
 OUTPUT = options(
     option("output_dir", click.Path(path_type=Path), "outputs", "Folder for tables and figures."),
     option("no_figures", bool, "false", "Write tables only."),
@@ -224,10 +236,23 @@ def find(o: dict[str, Any]) -> Task:
     return find_task(o["dataset"], name=o["name"], **columns)
 
 
+def pairs_file(argument: str, o: dict[str, Any]) -> Path:
+    """Return the file of pairs, from the argument or the option.
+
+    Raises:
+        DataError: there is neither.
+    """
+    if not (argument or o["file"]):
+        raise DataError(
+            "give a file of pairs: a table with the columns original and written, or JSON with lists of them"
+        )
+    return Path(argument or o["file"])
+
+
 def own(o: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Scope` that are made of OWN."""
     files = {name: Path(o[name]) if o[name] else None for name in ("protect", "only")}
-    return {"tables": {name: OwnTable.of(file) for name, file in o["table"].items()}, **files}
+    return {"tables": {name: OwnTable.of(file) for name, file in o["table"].items()}, "ways": o["ways"], **files}
 
 
 def in_scope(o: dict[str, Any]) -> dict[str, Any]:
@@ -241,6 +266,14 @@ def in_scope(o: dict[str, Any]) -> dict[str, Any]:
     }
     names = {"max_samples": "limit", "fields": "fields", "exclude_seen": "exclude_seen", "shard": "shard"}
     return fields | {field: o[name] for name, field in names.items() if name in o}
+
+
+def with_pairs(o: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Scope` where real pairs may be measured too: they are one of the perturbations."""
+    if not o["pairs"]:
+        return in_scope(o)
+    names = tuple(dict.fromkeys((*o["perturbations"], PAIRS.name)))
+    return in_scope(o) | {"perturbations": names, "pairs": Path(o["pairs"])}
 
 
 def source(o: dict[str, Any]) -> Source:

@@ -35,6 +35,20 @@ def in_script(find: SiteFinder, *, looks: bool = False) -> SiteFinder:
     return found
 
 
+def or_simplified(find: SiteFinder) -> SiteFinder:
+    """Give the sites of a finder the simplified form of what they replace as their last option, where it is another."""
+
+    def found(text: str) -> tuple[Site, ...]:
+        sites = []
+        for start, end, options in find(text):
+            plain = in_simplified(text[start:end])
+            other = (plain,) if plain not in (text[start:end], *options) else ()
+            sites.append(Site(start, end, (*options, *other)))
+        return tuple(sites)
+
+    return found
+
+
 def _looking_alike(option: str, plain: str, old: str) -> str | None:
     return option if plain == old and not holds_simplified(option) else None
 

@@ -44,19 +44,21 @@ for _ in range(3):  # how deep one description stands in another
         rf"|[\u2ff0\u2ff1\u2ff4-\u2ffd\u31ef]{_DESCRIBED}{{2}})"
     )
 
-FOREIGN = "|".join(
+NAMED = "|".join(
     (
         rf"(?:https?://|www\.)[!-~{HAN}]+",  # links, of which the path may be Chinese
         r"#[^#\s]{1,60}#|#\w{1,30}",  # tags: #电影# and #电影
         r"@[\w\-]{1,30}",  # names: @张三, and the second half of an e-mail address
         rf"\[[{HAN}]{{1,4}}\]",  # emoticons that are spelt out: [微笑]
-        rf"{_LETTER}+(?:[.,:/%+&'_\-]{_LETTER}+)*[%+]*",  # words of other scripts, and numbers: C++, 12.5%
         f"[{_EMOJI}]+",
         f"(?=[\u2ff0-\u2fff\u31ef]){_DESCRIBED}",  # ideographic descriptions: ⿰氵去
         f"[{HAN}][\ufe00-\ufe0f\U000e0100-\U000e01ef]+",  # characters with a variation selector
     )
 )
 """What is never touched."""
+
+LATIN = rf"{_LETTER}+(?:[.,:/%+&'_\-]{_LETTER}+)*[%+]*"
+"""Words of other scripts, and numbers: C++, 12.5%. They may be written in another style, nothing else."""
 
 NUMERALS = "〇零一二三四五六七八九十百千万亿两俩仨几半壹贰叁肆伍陆柒捌玖拾佰仟萬億兩倆幾貳參陸"
 
@@ -107,14 +109,28 @@ def clear_of(found: Callable[[str], Iterable[tuple[int, int]]], find: SiteFinder
     return outer
 
 
-def guarded(find: SiteFinder, *, numbers: bool) -> SiteFinder:
+def uncut(find: SiteFinder) -> SiteFinder:
+    """Leave out the sites of listed words that cut what no perturbation touches; those that hold it whole stay: QQ群, 二百五."""
+    kept = re.compile(f"{NAMED}|{LATIN}|{NUMBER}")
+
+    def whole(text: str) -> tuple[Site, ...]:
+        sites = find(text)
+        within = {at for match in kept.finditer(text) for at in range(match.start() + 1, match.end())} if sites else ()
+        return tuple(site for site in sites if site.start not in within and site.end not in within)
+
+    return whole
+
+
+def guarded(find: SiteFinder, *, numbers: bool, latin: bool) -> SiteFinder:
     """Leave out the sites of a finder that no perturbation may have.
 
     Args:
         find: the finder of a perturbation.
         numbers: numbers in Han characters are among them.
+        latin: words of other scripts, and numbers, are among them.
     """
-    return outside(re.compile(f"{FOREIGN}|{NUMBER}" if numbers else FOREIGN), find)
+    kept = [NAMED, *[LATIN] * latin, *[NUMBER] * numbers]
+    return outside(re.compile("|".join(kept)), find)
 
 
 def after_no_negator(find: SiteFinder) -> SiteFinder:

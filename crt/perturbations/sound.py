@@ -22,6 +22,8 @@ class Readings:
     """The sound of each character that has one usual reading: 安 -> an1."""
     ambiguous: frozenset[str]
     """The characters that have several."""
+    toneless: Mapping[str, str]
+    """The syllable of each ambiguous character whose readings differ in their tone alone: 难 -> nan."""
     phrases: Mapping[str, Mapping[str, str]]
     """For each phrase the sounds of those characters in it that may be read otherwise elsewhere."""
     moved: frozenset[str]
@@ -33,13 +35,17 @@ def readings() -> Readings:
     """Read `resources/readings.json`."""
     data = read_json(resource_dir() / "readings.json")
     ambiguous = frozenset(data["ambiguous"])
-    main = {char: sound for sound, chars in data["characters"].items() for char in chars if char not in ambiguous}
+    usual = {char: sound for sound, chars in data["characters"].items() for char in chars}
+    main = {char: sound for char, sound in usual.items() if char not in ambiguous}
+    heard = {char: {usual[char][:-1]} for char in data["ambiguous"]}
     phrases: dict[str, dict[str, str]] = {}
     for key, joined in data["phrases"].items():
         char, sound = key.split("/")
+        heard.setdefault(char, set()).add(sound[:-1])
         for phrase in joined.split(" "):
             phrases.setdefault(phrase, {})[char] = sound
-    return Readings(main, ambiguous, phrases, frozenset(char for odd in phrases.values() for char in odd))
+    toneless = {char: min(heard[char]) for char in data["ambiguous"] if len(heard[char]) == 1}
+    return Readings(main, ambiguous, toneless, phrases, frozenset(char for odd in phrases.values() for char in odd))
 
 
 def sounds(tokens: Sequence[str]) -> list[tuple[str, ...]]:
@@ -83,3 +89,9 @@ def _across(tokens: Sequence[str], k: int) -> Mapping[str, str]:
         if first >= 0 and last <= len(tokens) and (odd := phrases.get("".join(tokens[first:last]))):
             return odd
     return {}
+
+
+def syllables_of(tokens: Sequence[str], k: int) -> tuple[str, ...]:
+    """Return the toneless syllable of each code point of word k; "" if unknown. Tones need not be known: 难 is nan."""
+    toneless, spoken = readings().toneless, sounds_of(tokens, k)
+    return tuple(sound[:-1] or toneless.get(char, "") for char, sound in zip(tokens[k], spoken, strict=True))

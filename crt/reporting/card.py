@@ -60,7 +60,9 @@ def card(
             _scores(found, evidence),
             f"{code(found.signature)}\n",
         ]
-        parts += [bullets([sentence]).rstrip("\n") for sentence in verdict(found, evidence)]
+        told = verdict(found, evidence)
+        parts += [bullets([sentence]).rstrip("\n") for sentence in told.sentences]
+        parts.append(f"\n{told.table.markdown()}")
     while len("\n".join(parts)) > LONGEST:
         parts.pop()
     return "\n".join(parts)

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from io import StringIO
+from pathlib import Path
 from typing import Literal
 
 from matplotlib import font_manager, rc_context
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -19,10 +21,15 @@ log = logging.getLogger(__name__)
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, told apart by colour-blind readers."""
+MARKERS = "osD^vPX"
+"""Markers of lines, in their order."""
 HEAT = "#ee8b4d"
 """Colour of what is lost, in heat maps and bars; the page has it too."""
 ZERO, GRID = "#999999", "#e6e6e6"
 """Colours of the line at zero and of the grid."""
+
+COLUMN, PAGE = 3.3, 6.9
+"""Width in inches of a column and of both columns of a paper."""
 
 CHINESE = (
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "Microsoft YaHei", "PingFang SC",
@@ -100,3 +107,28 @@ def inline(figure: Figure, name: str, label: str) -> str:
     svg = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", svg)
     svg = re.sub("#[0-9a-f]{6}", lambda found: _VARIABLES.get(found[0], found[0]), svg)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+
+
+def plain(axes: Axes, grid: Literal["x", "y"]) -> None:
+    """Leave what a reader needs: a light grid along the values, two spines."""
+    axes.tick_params(labelsize=7)
+    axes.grid(axis=grid, color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def save_as(figure: Figure, stem: Path, *suffixes: str) -> None:
+    """Write a figure once for each suffix, like `.svg`."""
+    for suffix in suffixes:
+        save(figure, stem.with_suffix(suffix))
+
+
+_UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+"""Metadata without which two files of the same figure would differ."""
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; the same numbers give the same bytes."""
+    check_fonts(figure)
+    with style(), rc_context({"svg.hashsalt": "crt", "svg.fonttype": "none", "pdf.fonttype": 42}):
+        figure.savefig(path, metadata=_UNDATED.get(path.suffix, {}), dpi=300)

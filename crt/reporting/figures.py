@@ -1,4 +1,4 @@
-"""Figures: how a metric moves with the dose or the degree, which model breaks where, and how groups compare.
+"""Figures of the grid: how a metric moves with the dose, which model breaks where, and how sure that is.
 
 They are drawn at the size at which they stand in a paper: a column of 3.3 inches or a page of 6.9, no letter under 7 pt.
 """
@@ -6,22 +6,19 @@ They are drawn at the size at which they stand in a paper: a column of 3.3 inche
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from crt.perturbations import PERTURBATIONS
-from crt.reporting.drawing import COLOURS, GRID, HEAT, ZERO, canvas, check_fonts, style
+from crt.perturbations import PAIRS, PERTURBATIONS
+from crt.reporting.drawing import COLOURS, COLUMN, HEAT, MARKERS, PAGE, ZERO, canvas, plain, save_as, style
 from crt.scoring.metrics import METRICS
 from crt.scoring.summary import NO_EFFECT, no_effect
-
-MARKERS = "osD^vPX"
 
 FIGURES = {"acc_drop": "accuracy_drop_by_prob", "attack_success_rate": "attack_success_rate_by_prob"}
 """File stem of the dose curves of a metric."""
@@ -31,17 +28,8 @@ HEAT_MAP = "accuracy_drop_heat_map"
 AXIS = {"acc_drop": "accuracy drop (points)", "attack_success_rate": "attack success rate (%)"}
 """Title of the axis of a metric."""
 
-COLUMN, PAGE = 3.3, 6.9
-"""Width in inches of a column and of both columns of a paper."""
 ABREAST = 3
 """Panels side by side on a page."""
-CURVES = {
-    "average_case": "average case",
-    "worst_case": "worst case",
-    "worst_case_surviving": "worst case, surviving\nall smaller degrees",
-}
-"""The curves over the degree, and what they are called."""
-
 CLEAN_POINT = {"acc_drop": 0.0}
 """Where the curve of a metric begins, in percent; others are undefined where nothing is edited."""
 MOST_WITH_BARS = 4
@@ -161,7 +149,7 @@ def forest(summary: pd.DataFrame, intervals: pd.DataFrame, metric: str = "acc_dr
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_title(f"{dataset}, prob {rows['prob'].max():g}", parse_math=False)
         axes.tick_params(axis="y", length=0)
-        _plain(axes, "x")
+        plain(axes, "x")
     for axes in panels.flat[len(blocks) :]:
         axes.set_axis_off()
     figure.supxlabel(f"{_axis(metric)}, 95 % interval", fontsize=8)
@@ -174,7 +162,7 @@ def _axis(metric: str) -> str:
 
 
 def _perturbations(summary: pd.DataFrame) -> list[str]:
-    return [name for name in PERTURBATIONS if name in set(summary["perturbation"])]
+    return [name for name in (*PERTURBATIONS, PAIRS.name) if name in set(summary["perturbation"])]
 
 
 def _models(summary: pd.DataFrame) -> list[str]:
@@ -229,15 +217,7 @@ def _draw(axes: Axes, rows: pd.DataFrame, metric: str, models: Sequence[str], in
             axes.vlines(places, low, high, color=COLOURS[number % len(COLOURS)], linewidth=0.8)
     axes.set_xticks([0, *(100 * rows["prob"].drop_duplicates().sort_values())])
     axes.xaxis.set_major_formatter("{x:g}")
-    _plain(axes, "y")
-
-
-def _plain(axes: Axes, grid: Literal["x", "y"]) -> None:
-    """Leave what a reader needs: a light grid along the values, two spines."""
-    axes.tick_params(labelsize=7)
-    axes.grid(axis=grid, color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes, "y")
 
 
 def _ends(line: pd.DataFrame, metric: str, intervals: pd.DataFrame) -> list[NDArray[np.float64]]:
@@ -319,108 +299,6 @@ def by_perturbation(rows: pd.DataFrame, column: str, names: Sequence[str]) -> pd
     return table.reindex(columns=list(names)).astype(float)
 
 
-@style()
-def degree_curves(table: pd.DataFrame, title: str) -> Figure:
-    """Draw the average and the worst case over the degree as it was reached: a panel for each perturbation.
-
-    Args:
-        table: columns perturbation, realised_degree, clean_acc and those of CURVES, a row for each degree, ascending.
-        title: what was measured.
-    """
-    names = list(dict.fromkeys(table["perturbation"]))
-    across = min(3, len(names))
-    down = -(-len(names) // across)
-    figure = canvas(PAGE, 1.9 * down + 0.6)
-    panels = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-    for axes, name in zip(panels.flat, names, strict=False):
-        rows = table[table["perturbation"] == name]
-        places = [0.0, *(100 * rows["realised_degree"])]
-        for number, (column, label) in enumerate(CURVES.items()):
-            values = [100 * rows["clean_acc"].iloc[0], *(100 * rows[column])]
-            axes.plot(
-                places,
-                values,
-                label=label,
-                linestyle=("-", "-", ":")[number],
-                color=COLOURS[number],
-                marker=MARKERS[number],
-                markersize=3,
-                linewidth=1.2,
-            )
-        axes.set_title(name, fontsize=9)
-        axes.set_ylim(0, 100)
-        axes.grid(color="0.9", linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=8, labelbottom=True)
-    for axes in panels.flat[len(names) :]:
-        axes.set_axis_off()
-    figure.suptitle(title, fontsize=9, parse_math=False)
-    figure.supxlabel("edits for 100 characters, as made; 0: the clean texts", fontsize=8)
-    figure.supylabel("accuracy (%)", fontsize=8)
-    handles, labels = panels.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", fontsize=8, frameon=False)
-    return figure
-
-
-@style()
-def group_bars(table: pd.DataFrame, title: str) -> Figure:
-    """Draw the accuracy within the coarsest groups, a bar for each gold label, collapsed to two, and the chance line.
-
-    Args:
-        table: columns level, group, rule, gold and accuracy, coarsest level first.
-        title: what was measured.
-    """
-    rows = table[(table["rule"] == "collapsed") & (table["level"] == table["level"].iloc[0])]
-    groups, golds = list(dict.fromkeys(rows["group"])), list(dict.fromkeys(rows["gold"]))
-    figure = canvas(1.6 * len(groups) + 2.2, 2.8)
-    axes = figure.subplots()
-    for number, gold in enumerate(golds):
-        values = rows[rows["gold"] == gold].set_index("group")["accuracy"].reindex(groups)
-        places = [place + 0.36 * (number - (len(golds) - 1) / 2) for place in range(len(groups))]
-        bars = axes.bar(places, 100 * values, 0.34, label=f"gold: {gold}", color=COLOURS[number])
-        axes.bar_label(
-            bars, ["" if pd.isna(value) else f"{100 * value:.0f}" for value in values], fontsize=8, padding=1
-        )
-    axes.axhline(50, color="0.4", linewidth=0.8, linestyle="--", label="chance")
-    axes.set_xticks(range(len(groups)), [name.replace("_", " ") for name in groups], fontsize=8)
-    axes.set_ylim(0, 108)
-    axes.set_ylabel("accuracy (%)", fontsize=8)
-    axes.tick_params(axis="y", labelsize=8)
-    axes.set_title(title, fontsize=9, parse_math=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3)
-    return figure
-
-
-@style()
-def pass_bars(rates: pd.DataFrame, title: str, axis: str = "passed (%)") -> Figure:
-    """Draw the pass rate of each capability of a behaviour suite, or another share, with passed/total beside the bar.
-
-    Args:
-        rates: a column of names, then passed, total and pass_rate, as `pass_rates` gives them.
-        title: what was tested.
-        axis: title of the axis.
-    """
-    rows = rates[rates["total"] > 0].iloc[::-1]
-    figure = canvas(5.2, 0.27 * len(rows) + 0.9)
-    axes = figure.subplots()
-    bars = axes.barh(
-        [str(name).replace("_", " ") for name in rows.iloc[:, 0]], 100 * rows["pass_rate"], 0.7, color=COLOURS[0]
-    )
-    axes.bar_label(
-        bars, [f"{p}/{t}" for p, t in zip(rows["passed"], rows["total"], strict=True)], fontsize=8, padding=3
-    )
-    axes.set_xlim(0, 112)
-    axes.set_xticks(range(0, 101, 25))
-    axes.set_xlabel(axis, fontsize=8)
-    axes.tick_params(labelsize=8)
-    axes.grid(axis="x", color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, fontsize=9, parse_math=False)
-    return figure
-
-
 def write_figures(
     summary: pd.DataFrame, folder: Path, *suffixes: str, intervals: pd.DataFrame | None = None, mark: str = ""
 ) -> None:
@@ -439,20 +317,3 @@ def write_figures(
         save_as(forest(summary, intervals), folder / f"{FOREST}{mark}", *suffixes)
     if len(set(summary["model"])) > 1:
         save_as(heat_map(summary), folder / f"{HEAT_MAP}{mark}", *suffixes)
-
-
-def save_as(figure: Figure, stem: Path, *suffixes: str) -> None:
-    """Write a figure once for each suffix, like `.svg`."""
-    for suffix in suffixes:
-        save(figure, stem.with_suffix(suffix))
-
-
-_UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-"""Metadata without which two files of the same figure would differ."""
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure; the same numbers give the same bytes."""
-    check_fonts(figure)
-    with style(), rc_context({"svg.hashsalt": "crt", "svg.fonttype": "none", "pdf.fonttype": 42}):
-        figure.savefig(path, metadata=_UNDATED.get(path.suffix, {}), dpi=300)

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crt.perturbations.text import HAN
@@ -11,12 +13,21 @@ from crt.records import CLEAN, Study
 from crt.redaction import printable
 from crt.reporting.markdown import Markdown, bold, code, line
 from crt.reporting.markdown import table as markdown
+from crt.scoring.contrasts import CLEAN_ACC
+from crt.scoring.evidence import Evidence
 from crt.scoring.metrics import METRICS, REFERENCE_METRICS
+from crt.scoring.stacked import ALL
 from crt.scoring.statistics import ALPHA
 from crt.scoring.summary import DASH, KEYS, NO_EFFECT, UNTOUCHED, Comparison, in_order, mean_std, no_effect
 
 EDITED = "texts edited"
 """What stands in place of a model where a row is about the texts."""
+
+STARRED = ("perturbed_acc", "acc_drop")
+"""The metrics that the tests of clean against perturbed answers speak of."""
+
+MAJORITY, WEAK = "majority class", " †"
+"""What stands in place of a model in the row of the most frequent label, and behind the name of a weak model."""
 
 CHINESE = r"\usepackage{xeCJK}"
 """What LaTeX needs to set Chinese names."""
@@ -36,11 +47,11 @@ class PaperTable:
     metric: str
     """Key of METRICS, or study and data set."""
     header: tuple[str, ...]
-    """Column titles: data set, model, then of a grid prob, clean accuracy, the perturbations and their mean."""
+    """Column titles: data set, model, then of a grid prob, texts, clean accuracy, the perturbations and their mean."""
     rows: tuple[tuple[str, ...], ...]
     """Formatted values; `best` says which are best."""
     best: frozenset[tuple[int, int]]
-    """Row and column of the best value among the models, for each data set, prob and column."""
+    """Row and column of the values that are bold."""
     caption: str
     """What the numbers are and what the ± is over."""
     signature: str
@@ -51,7 +62,7 @@ class PaperTable:
         return pd.DataFrame(self.rows, columns=list(self.header))
 
     def markdown(self) -> Markdown:
-        """Return the table in Markdown, best values bold, caption and signature below."""
+        """Return the table in Markdown, the values of `best` bold, caption and signature below."""
         rows = [
             [bold(value) if (r, c) in self.best else value for c, value in enumerate(row)]
             for r, row in enumerate(self.rows)
@@ -62,7 +73,7 @@ class PaperTable:
         return self.markdown()
 
     def latex(self) -> str:
-        """Return the table in LaTeX, best values bold; its first line says what the preamble must load."""
+        """Return the table in LaTeX, the values of `best` bold; its first line says what the preamble must load."""
         chinese = any(re.search(f"[{HAN}]", text) for line in (self.header, *self.rows) for text in line)
         lines = [
             rf"% preamble: \usepackage{{booktabs}}{' and, for XeLaTeX, ' + CHINESE if chinese else ''}",
@@ -84,18 +95,20 @@ class PaperTable:
         return "\n".join(lines) + "\n"
 
 
-def paper_table(found: Comparison, metric: str, tests: pd.DataFrame | None = None) -> PaperTable:
+def paper_table(found: Comparison, metric: str, evidence: Evidence | None = None) -> PaperTable:
     """Return the paper table of a metric.
 
     Args:
         found: what is compared.
         metric: key of METRICS, a fraction 0..1.
-        tests: of clean against perturbed accuracy, with a column significant; values that are get a star.
+        evidence: says which values get a star, which are bold, and which models are weak; None: nothing was tested.
     """
-    summary = found.summary
+    evidence = evidence or Evidence()
+    summary, tests, weak = found.summary, evidence.tests, evidence.weak
     means, stds = (_wide(summary, f"{metric}_{part}") for part in ("mean", "std"))
     untouched = no_effect(_wide(summary, "changed_rate_mean"))
     means = means.astype(float).mask(untouched)
+    counts = {key: count_of(rows) for key, rows in summary.groupby(["dataset", "model"])}
     average = means.mean(axis=1).where((means.notna() | untouched).all(axis=1))
     pairs = [(dataset, model) for dataset, _, model in means.index]
     means.insert(0, "clean acc", [found.clean.get(pair, float("nan")) for pair in pairs])
@@ -104,7 +117,7 @@ def paper_table(found: Comparison, metric: str, tests: pd.DataFrame | None = Non
     untouched = untouched.reindex(columns=means.columns, fill_value=False)
     starred = (
         set()
-        if tests is None or tests.empty
+        if metric not in STARRED or tests.empty
         else set(
             tests[tests["significant"]][["dataset", "prob", "model", "perturbation"]].itertuples(index=False, name=None)
         )
@@ -112,8 +125,9 @@ def paper_table(found: Comparison, metric: str, tests: pd.DataFrame | None = Non
     rows = tuple(
         (
             str(dataset),
-            str(model),
+            f"{model}{WEAK}" if (dataset, model) in weak else str(model),
             f"{prob:g}",
+            counts[dataset, model],
             *(
                 NO_EFFECT
                 if nothing
@@ -125,16 +139,12 @@ def paper_table(found: Comparison, metric: str, tests: pd.DataFrame | None = Non
             means.index, means.to_numpy().tolist(), stds.to_numpy().tolist(), untouched.to_numpy().tolist(), strict=True
         )
     )
-    header = ("data set", "model", "prob", *map(str, means.columns))
-    caption = _caption(summary, metric)
+    header = ("data set", "model", "prob", "n", *map(str, means.columns))
+    best = _best(means, metric, evidence)
+    caption = _caption(summary, metric, evidence, bold=bool(best))
     if untouched.any(axis=None):
         caption += f" {UNTOUCHED}; it has no part in the mean."
-    if tests is not None and not tests.empty:
-        caption += (
-            f" *: differs from the clean accuracy (exact McNemar test, the largest p of the seeds, p < {ALPHA} after "
-            f"Holm's correction for {len(tests)} tests)."
-        )
-    return PaperTable(metric, header, rows, _best(means, metric), caption, found.signature)
+    return PaperTable(metric, header, rows, best, caption, found.signature)
 
 
 def with_edited(table: PaperTable, doses: pd.DataFrame) -> PaperTable:
@@ -154,8 +164,8 @@ def with_edited(table: PaperTable, doses: pd.DataFrame) -> PaperTable:
         places.append(len(rows))
         rows.append(row)
         if (row[0], row[2]) != (after[0], after[2]):
-            told = (shares.get((row[0], row[2], name), DASH) for name in table.header[3:])
-            rows.append((row[0], EDITED, row[2], *told))
+            told = (shares.get((row[0], row[2], name), DASH) for name in table.header[4:])
+            rows.append((row[0], EDITED, *row[2:4], *told))
     best = frozenset((places[r], c) for r, c in table.best)
     caption = (
         f"{table.caption} {EDITED}: share that a seed changes at all (in brackets: that any of the seeds changes)."
@@ -205,42 +215,40 @@ def _cost(drop: float | None, per_percent: float | None) -> str:
     return f"{mean_std(drop, None, scale=100, digits=1)} / {mean_std(per_percent, None, digits=2)}"
 
 
-def win_tables(duels: pd.DataFrame, signature: str) -> tuple[PaperTable, ...]:
-    """Return for each data set who wins against whom: wins, ties and losses of the row's model against the column's.
+def with_majority(table: PaperTable, models: pd.DataFrame) -> PaperTable:
+    """Return a paper table with a row below each data set: what a model has that always gives the most frequent label.
 
     Args:
-        duels: dataset, model, other and outcome (of `model`: win, tie, loss), a row for each perturbation and prob.
-        signature: see `PaperTable`.
+        table: from `paper_table`.
+        models: of an `Evidence`; where it is empty the table stays as it is.
     """
-    if duels.empty:
-        return ()
-    turned = {"win": "loss", "loss": "win", "tie": "tie"}
-    mirrored = duels.assign(model=duels["other"], other=duels["model"], outcome=duels["outcome"].map(turned))
-    tables = []
-    for dataset, group in pd.concat([duels, mirrored]).groupby("dataset", sort=False):
-        models = list(dict.fromkeys([*duels[duels["dataset"] == dataset]["model"], *group["model"]]))
-        counts = group.groupby(["model", "other"])["outcome"].value_counts()
-        rows = tuple(
-            (
-                str(dataset),
-                model,
-                *(
-                    "/".join(str(counts.get((model, other, outcome), 0)) for outcome in ("win", "tie", "loss"))
-                    if model != other
-                    else DASH
-                    for other in models
-                ),
-            )
-            for model in models
-        )
-        caption = (
-            f"Wins/ties/losses of the model of the row against that of the column on {dataset}, over the clean texts and "
-            f"every perturbation and prob (exact McNemar test, the largest p of the seeds, p < {ALPHA} after Holm's "
-            f"correction for {len(duels)} tests)."
-        )
-        header = ("data set", "model", *models)
-        tables.append(PaperTable(f"wins_{dataset}", header, rows, frozenset(), caption, signature))
-    return tuple(tables)
+    if models.empty:
+        return table
+    share = models.groupby("dataset")["majority"].first()
+    rows: list[tuple[str, ...]] = []
+    places = []
+    for row, after in zip(table.rows, (*table.rows[1:], ("",)), strict=True):
+        places.append(len(rows))
+        rows.append(row)
+        if row[0] != after[0] and row[0] in share:
+            clean = mean_std(share[row[0]], None, scale=100, digits=1)
+            value = clean if table.metric == "perturbed_acc" else mean_std(0.0, None, digits=1)
+            rows.append((row[0], MAJORITY, DASH, row[3], clean, *[value] * (len(row) - 5)))
+    best = frozenset((places[r], c) for r, c in table.best)
+    caption = f"{table.caption} {MAJORITY}: always the most frequent label of these texts."
+    return replace(table, rows=tuple(rows), best=best, caption=caption)
+
+
+def correction(tests: pd.DataFrame, of: str) -> str:
+    """Return in words what the p-values of tests are corrected for.
+
+    Args:
+        tests: with a column family.
+        of: what belongs to a family.
+    """
+    least, most = int(tests["family"].min()), int(tests["family"].max())
+    size = f"{most}" if least == most else f"{least} to {most}"
+    return f"after Holm's correction for the {size} {of}"
 
 
 def study_tables(runs: pd.DataFrame, studies: Mapping[str, Study]) -> tuple[PaperTable, ...]:
@@ -290,17 +298,43 @@ def _wide(summary: pd.DataFrame, column: str) -> pd.DataFrame:
     return summary.pivot(index=index, columns="perturbation", values=column).reindex(columns=names)  # noqa: PD010
 
 
-def _best(means: pd.DataFrame, metric: str) -> frozenset[tuple[int, int]]:
-    """Return row and column of the best value among several models; all of them where they are equal as printed."""
+def count_of(rows: pd.DataFrame) -> str:
+    """Return how many texts rows of the summary are about."""
+    count = float(rows["num_examples_mean"].astype(float).max())
+    return DASH if np.isnan(count) else f"{count:,.0f}"
+
+
+def _best(means: pd.DataFrame, metric: str, evidence: Evidence) -> frozenset[tuple[int, int]]:
+    """Return row and column of the best value among several models, and of those that no test tells from it.
+
+    All that are printed like the best one are best. Where nothing was tested there are no others.
+    """
     sign = {"higher": 1, "lower": -1, "neither": 0}[METRICS[metric].better]
     signs = [1 if column == "clean acc" else sign for column in means]
     printed = means.astype(float).map(_printed) * signs
+    printed.loc[[(dataset, model) in evidence.weak for dataset, _, model in means.index]] = float("nan")
     groups = printed.groupby(level=["dataset", "prob"])
-    best = printed.eq(groups.transform("max")) & groups.transform("count").gt(1)
-    rows, columns = best.to_numpy().nonzero()
-    return frozenset(
-        (row, column + 3) for row, column in zip(rows.tolist(), columns.tolist(), strict=True) if signs[column]
-    )
+    best = printed.eq(groups.transform("max")) & groups.transform("count").gt(1) & (np.array(signs) != 0)
+    ties = _ties(evidence.duels)
+    marks = set()
+    for row, column in zip(*(axis.tolist() for axis in best.to_numpy().nonzero()), strict=True):
+        dataset, prob, model = means.index[row]
+        name = means.columns[column]
+        what = (CLEAN_ACC, CLEAN, 0.0) if name == "clean acc" else (metric, ALL if name == "mean" else name, prob)
+        for other, (where, dose, rival) in enumerate(means.index):
+            near = (dataset, *what, frozenset((model, rival))) in ties and printed.notna().iloc[other, column]
+            if other == row or ((where, dose) == (dataset, prob) and near):
+                marks.add((other, column + 4))
+    return frozenset(marks)
+
+
+def _ties(duels: pd.DataFrame) -> set[tuple[Any, ...]]:
+    """Return data set, metric, perturbation, prob and both models of the duels that nobody won."""
+    if duels.empty:
+        return set()
+    rows = duels[duels["outcome"] == "tie"]
+    keys = rows[["dataset", "metric", "perturbation", "prob", "model", "other"]].itertuples(index=False, name=None)
+    return {(*key[:4], frozenset(key[4:])) for key in keys}
 
 
 def _printed(mean: float) -> float:
@@ -308,25 +342,42 @@ def _printed(mean: float) -> float:
     return float(f"{100 * mean:.1f}")
 
 
-def _caption(summary: pd.DataFrame, metric: str) -> str:
+def _caption(summary: pd.DataFrame, metric: str, evidence: Evidence, *, bold: bool) -> str:
     over = summary[["model", "dataset", "over", "n"]].drop_duplicates()
     kinds = over.groupby(["over", "n"], sort=False)
     spans = [
         f"n={n} {kind}" + (f" ({', '.join(sorted(set(group['model'])))})" if len(kinds) > 1 else "")
         for (kind, n), group in kinds
     ]
-    best = " Best of the models in bold." if len(set(summary["model"])) > 1 else ""
-    return (
-        f"{metric} in percent ({METRICS[metric].summary}), mean±std (n-1) over {'; '.join(spans)}. "
-        f"prob: share of the sites that are edited.{best}"
-    )
+    said = [
+        f"{metric} in percent ({METRICS[metric].summary}), mean±std (n-1) over {'; '.join(spans)}.",
+        "prob: share of the sites that are edited. n: texts.",
+    ]
+    if not evidence.duels.empty:
+        said.append(
+            "Bold: not significantly worse than the best of the models (paired sign-flip test, p < "
+            f"{ALPHA} {correction(evidence.duels, 'duels of a data set')})."
+        )
+    elif bold:
+        said.append("Best of the models in bold.")
+    if metric in STARRED and not evidence.tests.empty:
+        said.append(
+            f"*: differs from the clean accuracy (sign-flip test over texts of the mean over seeds, p < {ALPHA} "
+            f"{correction(evidence.tests, 'tests of a model on a data set')})."
+        )
+    if evidence.weak:
+        said.append(
+            f"{WEAK.strip()}: {', or '.join(sorted(set(evidence.weak.values())))}; it stands outside all tests."
+        )
+    return " ".join(said)
 
 
 _TEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
         "[": "{[}", "*": "{*}",  # bare, they would be arguments of the line end before them
-        "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", DASH: "--", "\n": " ", "\t": " ",
+        "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "≈": r"$\approx$", "†": r"\textdagger{}",
+        DASH: "--", "\n": " ", "\t": " ",
     }
 )  # fmt: skip
 

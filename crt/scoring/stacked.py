@@ -1,8 +1,7 @@
 """The stored outcomes of one model on one data set, side by side: what intervals and tests are computed from.
 
 A seed of the training and a seed of the perturbation are told apart, see `by_seed`: values are averaged over the
-perturbation seeds within a training seed, then over training seeds. An example is resampled with all its seeds. A test belongs to one
-(prob, seed); over the seeds of a row the largest p-value counts, so that a finding holds for each of them.
+perturbation seeds within a training seed, then over training seeds. An example is resampled with all its seeds.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,14 +14,7 @@ from numpy.typing import NDArray
 from crt.records import CLEAN
 from crt.scoring.metrics import METRICS, Floats, Sums, ratio
 from crt.scoring.slices import CLUSTER
-from crt.scoring.statistics import (
-    Resampling,
-    bounds,
-    codes_of,
-    cohens_g,
-    mcnemar,
-    summed,
-)
+from crt.scoring.statistics import Resampling, bounds, codes_of, summed
 from crt.scoring.summary import by_seed
 
 GROUP = ["perturbation", "prob"]
@@ -168,77 +160,3 @@ def intervals(stacked: Stacked, draws: Resampling) -> pd.DataFrame:
             low, high = bounds(drawn).T
             found.append(keys.assign(metric=name, value=exact[0], low=low, high=high))
     return pd.concat(found, ignore_index=True)
-
-
-def against_clean(stacked: Stacked, draws: Resampling) -> pd.DataFrame:
-    """Test for each perturbation and prob whether the model is right less often, or more often, than when clean.
-
-    Columns: perturbation, prob, drop with low and high, lost and gained (examples, mean over the seeds), effect (Cohen's
-    g), tests (how many seeds), p.
-    """
-    drop = _compared(stacked.cells, stacked.right_clean, stacked.right_perturbed, stacked, draws)
-    return drop.rename(columns={"difference": "drop"})
-
-
-def against(model: Stacked, other: Stacked, draws: Resampling) -> pd.DataFrame:
-    """Test for each perturbation and prob that both were measured at, and when clean, which of two models is right more often.
-
-    Every training seed of one meets every training seed of the other, within one (prob, seed); the largest p-value counts.
-
-    Columns: perturbation, prob, difference (of the accuracies, model minus other) with low and high, lost and gained
-    (examples that only the model, and only the other has right; means), effect, tests, p.
-    """
-    pairs = model.cells.reset_index().merge(
-        other.cells.reset_index(), on=[*GROUP, "seed"], suffixes=("", "_other"), validate="many_to_many"
-    )
-    if pairs.empty:
-        return pd.DataFrame()
-    pairs["train_seed"] = pairs["train_seed"].astype(str) + "/" + pairs["train_seed_other"].astype(str)
-    mine, theirs = pairs["index"].to_numpy(), pairs["index_other"].to_numpy()
-    clean = pairs.drop_duplicates("train_seed").assign(perturbation=CLEAN, prob=0.0)
-    cells = pd.concat([clean, pairs], ignore_index=True)
-    first, second = clean["index"].to_numpy(), clean["index_other"].to_numpy()
-    return _compared(
-        cells,
-        np.concatenate([model.right_clean[first], model.right_perturbed[mine]]),
-        np.concatenate([other.right_clean[second], other.right_perturbed[theirs]]),
-        model,
-        draws,
-    )
-
-
-def _compared(
-    cells: pd.DataFrame,
-    one: NDArray[np.bool_],
-    two: NDArray[np.bool_],
-    stacked: Stacked,
-    draws: Resampling,
-) -> pd.DataFrame:
-    """Compare two conditions, bool[k, n] of right answers, within each of the k cells; return a row for each group."""
-    lost, gained = (one & ~two).sum(axis=1), (two & ~one).sum(axis=1)
-    p = mcnemar(lost, gained)
-    sums = summed((one.astype(float) - two).T, stacked.clusters)
-    sizes = summed(np.ones((len(stacked.gold), 1)), stacked.clusters)
-    drawn = draws.sums(sums) / draws.sums(sizes)
-    groups, by_group = means(cells, drawn)
-    _, value = means(cells, ((lost - gained) / len(stacked.gold))[None, :])
-    spans = bounds(by_group)
-    rows = []
-    for number, (perturbation, prob) in enumerate(groups.itertuples(index=False)):
-        of = np.flatnonzero((cells["perturbation"] == perturbation) & (cells["prob"] == prob))
-        signs = set(np.sign(lost[of] - gained[of]).tolist())
-        rows.append(
-            {
-                "perturbation": perturbation,
-                "prob": prob,
-                "difference": value[0, number],
-                "low": spans[number, 0],
-                "high": spans[number, 1],
-                "lost": lost[of].mean(),
-                "gained": gained[of].mean(),
-                "effect": cohens_g(float(lost[of].sum()), float(gained[of].sum())),
-                "tests": len(of),
-                "p": float(p[of].max()) if len(signs) == 1 else 1.0,  # seeds that disagree are no finding
-            }
-        )
-    return pd.DataFrame(rows)

@@ -18,8 +18,17 @@ LEVEL = 0.95
 ALPHA = 0.05
 """A corrected p-value below it counts as a finding."""
 
+MARGIN = 0.01
+"""Accuracies that differ by less are called alike, if an interval says so."""
+
 POWER = 0.8
 """Chance to find a difference of the size that is called detectable."""
+
+FLIPS, MOST_FLIPS = 9_999, 99_999
+"""Random flips of a sign-flip test, and how many there are at most for a large family of tests."""
+
+EXACT = 13
+"""Clusters that differ; with so many or fewer all flips are enumerated."""
 
 _BLOCK = 1 << 24
 """Numbers that are held at once: 128 MB."""
@@ -96,6 +105,63 @@ def balanced_accuracy_interval(
     return interval(recall.sum(axis=1) / held.sum(axis=1))
 
 
+class SignFlips:
+    """The sign-flip test of the sum of m clusters: is it as far from 0 as if each cluster had its sign by chance?
+
+    If two conditions are alike, the difference of a cluster is as likely to be positive as negative. The draws are a function
+    of the number of clusters alone, and those of more flips begin with those of fewer. Fisher, The Design of Experiments,
+    1935; for the 1 that is added to both counts, Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology
+    9, 2010.
+    """
+
+    def __init__(self, count: int, *, flips: int = FLIPS) -> None:
+        """Take the number of clusters, m, and of random flips."""
+        self.count, self.flips = count, flips
+        generator = np.random.default_rng(0)
+        self._packed = generator.integers(0, 256, size=(flips, -(-count // 8)), dtype=np.uint8)
+
+    def p(self, sums: Floats) -> Floats:
+        """Return the two-sided p-value of each column, float64[k], of the sums of each cluster, float64[m, k].
+
+        The smallest one is 1 / (flips + 1). It is exact where EXACT clusters or fewer are not 0, and 1 where none is.
+        """
+        differing = np.count_nonzero(sums, axis=0)
+        p = np.ones(sums.shape[1])
+        for column in np.flatnonzero((differing > 0) & (differing <= EXACT)):
+            p[column] = _exact_p(sums[sums[:, column] != 0, column])
+        many = np.flatnonzero(differing > EXACT)
+        if len(many):
+            p[many] = self._drawn(sums[:, many])
+        return p
+
+    def _drawn(self, sums: Floats) -> Floats:
+        used = sums.any(axis=1)
+        sums, observed = sums[used], np.abs(sums.sum(axis=0))
+        beaten = np.zeros(sums.shape[1])
+        step = max(1, _BLOCK // self.count)
+        for start in range(0, self.flips, step):
+            bits = np.unpackbits(self._packed[start : start + step], axis=1, count=self.count)[:, used]
+            beaten += _reached(bits, sums, observed)
+        return (beaten + 1) / (self.flips + 1)
+
+
+def flips_for(tests: int) -> int:
+    """Return how many flips a family of tests needs: the smallest p, corrected for their number, is ALPHA / 4 or less."""
+    return int(np.clip(4 * tests / ALPHA - 1, FLIPS, MOST_FLIPS))
+
+
+def _exact_p(sums: Floats) -> float:
+    signs = (np.arange(1 << len(sums))[:, None] >> np.arange(len(sums))) & 1
+    return float(_reached(signs, sums[:, None], np.abs(sums.sum(keepdims=True)))[0] / len(signs))
+
+
+def _reached(bits: NDArray[np.integer], sums: Floats, observed: Floats) -> Floats:
+    """Return how many flips, int[b, m] of 0 (plus) and 1 (minus), come as far from 0 as what was observed, float64[k]."""
+    flipped = np.abs(sums.sum(axis=0) - 2 * (bits.astype(np.float64) @ sums))
+    rounding = 1e-9 * np.abs(sums).sum(axis=0)  # sums of the same numbers in another order are equal
+    return np.asarray((flipped >= observed - rounding).sum(axis=0), dtype=np.float64)
+
+
 def mcnemar(lost: Counts, gained: Counts) -> Floats:
     """Return the two-sided p-values of McNemar's test: are as many examples lost as gained?
 
@@ -144,21 +210,12 @@ def holm(p: Floats) -> Floats:
     return corrected
 
 
-def detectable_difference(count: int, differing: float, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
-    """Return the smallest difference of two accuracies that McNemar's test finds with the given power.
-
-    From the sample size formula of Connor (Biometrics 43, 1987), solved for the difference.
+def detectable_difference(error: float, tests: int, *, power: float = POWER) -> float:
+    """Return the difference that a two-sided test finds with the given power though all others of its family are smaller.
 
     Args:
-        count: examples.
-        differing: share of them that are right under one condition only, 0..1.
-        alpha: level of the two-sided test.
+        error: standard error of the difference.
+        tests: of the family: Holm's correction asks ALPHA / tests of the first one.
         power: chance to find it.
-
-    Returns:
-        A difference as a fraction; None where even the largest possible one, `differing`, would be missed.
     """
-    a, b = float(ndtri(1 - alpha / 2)), float(ndtri(power))
-    root = a * a * count * differing - (count + b * b) * (a * a - b * b) * differing
-    found = (a * np.sqrt(count * differing) + np.sqrt(max(root, 0.0))) / (count + b * b)
-    return float(found) if 0 < found <= differing else None
+    return float(error * (ndtri(1 - ALPHA / tests / 2) + ndtri(power)))

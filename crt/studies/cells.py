@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from crt import __version__, provenance
@@ -16,11 +17,14 @@ from crt.errors import DataError, ModelError
 from crt.grid import M, Scope, measurement_title
 from crt.models import PredictOptions, Predictor, load_predictor
 from crt.models.processes import from_main
-from crt.perturbations import Loaded
+from crt.pairs import Pair, of_examples, read_pairs
+from crt.perturbations import PAIRS, Loaded, load_pairs
+from crt.perturbations.engine import find_sites, perturb_all
 from crt.provenance import Setting, fingerprint
 from crt.records import CLEAN, REGISTERED, Input, MeasurementRecord, ResolvedModel
 from crt.scoring import slices
 from crt.studies.answers import at_hand, model_params
+from crt.studies.outcomes import distance_of
 from crt.tasks import Source, Split, check_split, input_digest, load_split, seen_in_training, with_labels
 
 if TYPE_CHECKING:
@@ -169,13 +173,15 @@ def run(
         force: measure again what is stored.
     """
     loaded = scope.loaded()
+    pairs = [pair for pairs in read_pairs(scope.pairs).values() for pair in pairs] if scope.pairs else []
     finished: set[str] = set()
     keys: dict[str, tuple[str, ...]] = {}
     known: dict[tuple[str, str], list[Group]] = {}
     for group in _groups(scope, source, options, accelerator, tracker, load):
         predictor, dataset = group.predictor, group.task.name
         _check_name(known, group)
-        plan = _plan(scope, group, loaded, from_main(accelerator, partial(getattr, group, "overlap")))
+        here = [*loaded, *_real_pairs(pairs, group, scope.pairs)]
+        plan = _plan(scope, group, here, from_main(accelerator, partial(getattr, group, "overlap")))
         if not force:  # of this model on this data set alone: an experiment may hold thousands of others
             params = {"model": predictor.name, "predictor": predictor.fingerprint, "dataset": dataset}
             finished |= from_main(accelerator, partial(tracker.finished, scope.kind, **params))
@@ -190,7 +196,7 @@ def run(
             scope.kind,
             len(plan) - len(pending),
         )
-        for number, record in enumerate(measure(group, loaded, pending) if pending else (), start=1):
+        for number, record in enumerate(measure(group, here, pending) if pending else (), start=1):
             if accelerator.is_main_process:
                 tracker.log_measurement(record)
                 log.info(
@@ -219,6 +225,30 @@ def _check_name(known: dict[tuple[str, str], list[Group]], group: Group) -> None
                 "table could not either; evaluate them one by one, each with a model_name"
             )
     before.append(group)
+
+
+def _real_pairs(pairs: Sequence[Pair], group: Group, path: Path | None) -> Iterator[Loaded]:
+    """Yield the perturbation of the pairs that belong to a data set; say how many texts it reaches, and how much it changes."""
+    if path is None:
+        return
+    examples = group.split.examples
+    written, found = of_examples(pairs, examples)
+    loaded = load_pairs(written, path)
+    sites = find_sites(examples, loaded.find)
+    texts = int((sites.count > 0).sum())
+    if not texts:
+        raise DataError(
+            f"{path}: none of its {len(pairs):,} pairs changes a text of {group.task.name}, split '{group.split.name}'; its "
+            "originals must be texts as they stand there, or its ids theirs"
+        )
+    everything = perturb_all(sites, name=PAIRS.name, prob=1.0, seed=0).inputs
+    distance = sum(distance_of(e.input, after) for e, after in zip(examples, everything, strict=True))
+    log.info(
+        "%s: %d of %d pairs belong to %d of %d examples (of several pairs of a text the first counts); %d changed segments, at "
+        "prob 1 an edit distance of %.1f %% of the characters of all examples",
+        path, found, len(pairs), texts, len(examples), len(sites.sites), 100 * distance / max(1, int(sites.length.sum())),
+    )  # fmt: skip
+    yield loaded
 
 
 def _digits(marks: Iterable[bool]) -> str:

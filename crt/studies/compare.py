@@ -14,8 +14,8 @@ from crt.errors import TrackingError, one_of
 from crt.invocation import next_command
 from crt.provenance import agreeing, of_perturbation
 from crt.records import CLEAN
-from crt.reporting.markdown import bullets
 from crt.reporting.page import page
+from crt.reporting.pairs import pair_tables
 from crt.reporting.spreadsheet import write_csv
 from crt.reporting.table import (
     PaperTable,
@@ -23,11 +23,13 @@ from crt.reporting.table import (
     dose_tables,
     paper_table,
     study_tables,
-    win_tables,
     with_edited,
+    with_majority,
 )
+from crt.reporting.verdict import Verdict
 from crt.scoring.doses import doses
-from crt.scoring.evidence import weigh
+from crt.scoring.evidence import Evidence, weigh
+from crt.scoring.statistics import MARGIN
 from crt.scoring.summary import Comparison, dose_area, headline
 from crt.studies import STUDIES
 from crt.studies.choice import CALLED, by_version, counted, named
@@ -48,15 +50,13 @@ TABLES = ("perturbed_acc", "acc_drop", "attack_success_rate")
 TEXTS, DRAWN = (".csv", ".md", ".tex"), (".svg", ".png", ".pdf")
 """What tables and figures are written as."""
 
-TESTED = ("perturbed_acc", "acc_drop")
-"""Those that the tests of clean against perturbed answers speak of."""
-
-
 _RENAME = "if these are two data sets, measure one of them under another name with name="
 EVIDENCE: Mapping[str, str] = {
+    "models": "accuracy of each model beside that of the most frequent label",
     "intervals": "bootstrap intervals over texts",
-    "tests": "tests of clean against perturbed answers",
+    "tests": "tests of clean against perturbed answers, over the seeds and in each",
     "duels": "tests of model against model",
+    "pairs": "the same, means over perturbations and probs",
     "slices": "the drop in groups of texts",
 }
 """The tables of the evidence that are written, and what each is."""
@@ -76,8 +76,9 @@ FILES = Files(
         },
         "classes.csv": "recall and frequency of each label, clean and perturbed",
         "rank_stability.csv": "how often other texts give the same order of the models",
+        **formats("verdict", "what was found of each model", *TEXTS),
         **formats("table_doses_*", "what each perturbation changes, and what a percent of it costs", *TEXTS),
-        **formats("table_wins_*", "which model wins against which", *TEXTS),
+        **formats("table_wins_*", "which model is ahead of which, and wins against it", *TEXTS),
         **{
             name: text
             for kind in STUDIES
@@ -100,8 +101,8 @@ class Published:
     """One for each study beside the grid, over all models that were measured."""
     cells: pd.DataFrame
     """The cells that they are made of."""
-    verdict: tuple[str, ...]
-    """What was found, in sentences."""
+    verdict: Verdict | None
+    """What was found; None where there are no cells."""
 
 
 def select(
@@ -306,6 +307,7 @@ def write_comparison(
     *,
     significance: bool,
     figures: bool,
+    margin: float = MARGIN,
     studies: pd.DataFrame | None = None,
 ) -> Published:
     """Write tables, figures and the page into a folder and to the run, and a summary run for each model and data set.
@@ -317,19 +319,19 @@ def write_comparison(
         command: that makes the comparison again.
         significance: compute intervals, tests and weak spots from the stored outcomes.
         figures: draw them.
+        margin: accuracies that differ by less are called alike.
         studies: from `select_studies`.
     """
     beside = () if studies is None else study_tables(studies, STUDIES)
     if cells.empty:
         with staged(tracker, folder, FILES) as staging:
             _write_studies(beside, staging)
-        return Published((), beside, cells, ())
+        return Published((), beside, cells, None)
     found = Comparison.of(cells)
     stacked = read_stacked(cells) if significance else {}
-    evidence, edited = weigh(stacked), doses(found.summary, stacked)
+    evidence, edited = weigh(stacked, margin=margin), doses(found.summary, stacked)
     tables = tuple(
-        with_edited(paper_table(found, metric, evidence.tests if metric in TESTED else None), edited)
-        for metric in TABLES
+        with_majority(with_edited(paper_table(found, metric, evidence), edited), evidence.models) for metric in TABLES
     )
     told = report(found, evidence, tables, command)
     with staged(tracker, folder, FILES) as staging:
@@ -339,10 +341,12 @@ def write_comparison(
         write_csv(dose_area(cells), staging / "dose_area.csv")
         for table in tables:
             _write(table, staging, f"paper_table_{table.metric}")
-        for table in (*dose_tables(found, edited), *win_tables(evidence.duels, found.signature)):
+        _write(told.verdict.table, staging, "verdict")
+        for table in (*dose_tables(found, edited), *pair_tables(evidence, found.signature)):
             _write(table, staging, f"table_{slug(table.metric)}")
         _write_studies(beside, staging)
-        frames = {name: getattr(evidence, name) for name in EVIDENCE} | beside_evidence(stacked)
+        frames = {name: getattr(evidence, name) for name in EVIDENCE} | {"tests": _tests(evidence)}
+        frames |= beside_evidence(stacked)
         for name, frame in frames.items():
             if not frame.empty:
                 write_csv(frame, staging / f"{name}.csv")
@@ -351,13 +355,22 @@ def write_comparison(
 
             write_figures(found.summary, staging, *DRAWN, intervals=evidence.intervals)
     tracker.log_tags({"crt.signature": found.signature})
-    tracker.log_note(f"{bullets(told.verdict)}\n{tables[0].markdown()}")
+    tracker.log_note(f"{told.verdict.markdown()}\n{tables[0].markdown()}")
     for (model, dataset, split), group in cells.groupby(["model", "dataset", "split"]):
         one = Comparison.of(group)
         note = paper_table(one, TABLES[0]).markdown()
         keys = {"model": str(model), "dataset": str(dataset), "split": str(split)}
         tracker.replace_summary(f"{model} on {dataset} ({split})", keys, headline(one), note)
     return Published(tables, beside, cells, told.verdict)
+
+
+def _tests(evidence: Evidence) -> pd.DataFrame:
+    """Return the tests over the seeds, then those of each seed."""
+    if evidence.tests.empty:
+        return evidence.tests
+    both = {"sign flips, mean over the seeds": evidence.tests, "McNemar, one seed": evidence.seeds}
+    table = pd.concat([rows.assign(test=test) for test, rows in both.items()], ignore_index=True)
+    return table.astype(dict.fromkeys(("seed", "seeds", "family"), "Int64"))
 
 
 def _write_studies(tables: Sequence[PaperTable], folder: Path) -> None:

@@ -46,7 +46,7 @@ def outcome_of(
         changed=np.array([original != changed for original, changed in pairs], dtype=np.bool_),
         sites=perturbed.sites,
         edits=perturbed.edits,
-        distance=column([_distance(original, changed) for original, changed in pairs]),
+        distance=column([distance_of(original, changed) for original, changed in pairs]),
         length=column([sum(map(len, example.input)) for example in examples]),
         tokens=np.stack([clean.tokens, after.tokens], axis=1),
         unknown=np.stack([clean.unknown, after.unknown], axis=1),
@@ -55,7 +55,8 @@ def outcome_of(
     )
 
 
-def _distance(original: Input, changed: Input) -> int:
+def distance_of(original: Input, changed: Input) -> int:
+    """Return the Levenshtein distance of two inputs in code points, summed over the fields."""
     return sum(Levenshtein.distance(a, b) for a, b in zip(original, changed, strict=True) if a != b)
 
 

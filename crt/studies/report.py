@@ -41,7 +41,6 @@ def report(
     datasets, models = (list(dict.fromkeys(found.summary[key])) for key in ("dataset", "model"))
     named = models[0] if len(models) == 1 else f"{len(models)} models"
     clean = in_order(cells[cells["perturbation"] == CLEAN])
-    counts = {str(name): int(rows["num_examples"].max()) for name, rows in cells.groupby("dataset")}
     return Report(
         title=f"{named} on {', '.join(map(str, datasets))}",
         verdict=verdict(found, evidence),
@@ -50,10 +49,11 @@ def report(
         intervals=evidence.intervals,
         tests=evidence.tests,
         duels=evidence.duels,
+        pairs=evidence.pairs,
         slices=evidence.slices,
         examples=_examples(cells, examples),
         leakage=clean.reindex(columns=list(LEAKAGE)).drop_duplicates(),
-        notes=notes(evidence.tests, counts),
+        notes=notes(evidence),
         measured=_measured(found, command),
     )
 

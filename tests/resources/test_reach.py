@@ -42,9 +42,13 @@ def reach(name, examples):
         ("ime", 0.30, 0.99, 0.90),
         ("synonym", 0.05, 0.95, 0.75),
         ("synonym_all", 0.05, 0.95, 0.75),
-        ("colloquial", 0.15, 0.95, 0.80),
+        ("colloquial", 0.15, 0.95, 0.70),
         ("martian", 0.40, 0.99, 0.99),
-        ("split", 0.10, 0.99, 0.80),
+        ("split", 0.40, 0.99, 0.95),
+        ("pinyin", 0.85, 0.99, 0.99),
+        ("letters", 0.70, 0.99, 0.99),
+        ("signs", 0.50, 0.99, 0.95),
+        ("fuzzy", 0.40, 0.99, 0.95),
     ],
 )
 def test_reach(texts, name, characters, reviews, sentences):

@@ -6,10 +6,11 @@ import pytest
 from sklearn.metrics import f1_score
 
 from crt.records import Example
-from crt.scoring.evidence import weigh
+from crt.scoring.contrasts import against, against_clean, each_seed
+from crt.scoring.evidence import NOT_ABOVE, ONE_LABEL, weigh
 from crt.scoring.slices import SLICES, facts_of, groups_of
-from crt.scoring.stacked import against, against_clean, intervals, stack
-from crt.scoring.statistics import Resampling, mcnemar
+from crt.scoring.stacked import intervals, stack
+from crt.scoring.statistics import Resampling, SignFlips, holm, mcnemar
 from crt.scoring.weak_spots import weak_spots
 
 LABELS = ["a", "b", "c"]
@@ -102,38 +103,96 @@ def test_repeated_texts_are_one_cluster():
     assert width["text"] > 2.5 * width["own"]
 
 
-def test_a_drop_counts_if_every_seed_shows_it():
-    """The p-value of a row is the largest one of its seeds, and seeds that point both ways are no finding."""
+def test_the_mean_over_seeds_is_tested():
+    """Two seeds that lose 6 and 30 of 100 texts are one test of the mean; each seed alone stands beside it."""
     gold = np.array(["a"] * 100)
     worse, much_worse = gold.copy(), gold.copy()
     worse[:6], much_worse[:30] = "b", "b"
     keys = cells(("space", 0.3, 1, ""), ("space", 0.3, 2, ""))
-    row = against_clean(
-        stack(keys, [outcomes(gold, gold, much_worse), outcomes(gold, gold, worse)], facts(100)), Resampling(100)
-    ).iloc[0]
-    assert row["p"] == pytest.approx(mcnemar(np.array([6]), np.array([0]))[0])
-    assert (row["drop"], row["lost"], row["gained"], row["effect"], row["tests"]) == (0.18, 18, 0, 0.5, 2)
-    clean = worse
-    mixed = stack(keys, [outcomes(gold, clean, much_worse), outcomes(gold, clean, gold)], facts(100))
-    assert against_clean(mixed, Resampling(100)).iloc[0]["p"] == 1.0
+    stacked = stack(keys, [outcomes(gold, gold, much_worse), outcomes(gold, gold, worse)], facts(100))
+    row = against_clean(stacked, Resampling(100), SignFlips(100)).iloc[0]
+    assert row[["n", "drop", "lost", "gained", "effect", "seeds"]].tolist() == pytest.approx([100, 0.18, 18, 0, 0.5, 2])
+    assert row["p"] == 1 / 10_000
+    assert row["error"] == pytest.approx((row["high"] - row["low"]) / 3.92, rel=0.1)
+    alone = each_seed(stacked)
+    assert alone["seed"].tolist() == [1, 2]
+    assert alone["p"].tolist() == pytest.approx(mcnemar(np.array([30, 6]), np.array([0, 0])).tolist())
+
+
+def test_seeds_that_disagree_add_nothing():
+    """What one seed loses another gains: no text has a difference, and there is no finding."""
+    gold, half = np.array(["a"] * 60), np.array(["b"] * 30 + ["a"] * 30)
+    keys = cells(("space", 0.3, 1, "1"), ("space", 0.3, 1, "2"))
+    mixed = stack(keys, [outcomes(gold, gold, half), outcomes(gold, half, gold)], facts(60))
+    row = against_clean(mixed, Resampling(60), SignFlips(60)).iloc[0]
+    assert (row["drop"], row["p"]) == (0, 1)
+
+
+def test_repeated_texts_are_no_further_evidence():
+    """Ten texts that are lost ten times each give the p-value of ten texts: 2 of 1,024 flips."""
+    gold = np.array(["a"] * 200)
+    after = np.where(np.arange(200) < 100, "b", gold)
+    clusters = np.repeat(np.arange(20), 10)
+    stacked = stack(cells(("space", 0.3, 1, "")), [outcomes(gold, gold, after)], facts(200, clusters))
+    assert against_clean(stacked, Resampling(20), SignFlips(20))["p"].tolist() == [2 / 1024]
 
 
 def test_two_models_are_compared_seed_by_seed():
     """Only what both were measured at is compared; a model against itself is a tie, against a broken one it wins."""
-    gold = np.array(["a"] * 50)
+    gold = np.array(["a", "c"] * 25)
     good = outcomes(gold, gold, gold)
     bad = outcomes(gold, gold, ["b"] * 50)
     one = stack(cells(("space", 0.3, 1, "1"), ("space", 0.3, 2, "1")), [good, good], facts(50))
     other = stack(cells(("space", 0.3, 1, ""), ("shape", 0.3, 1, "")), [bad, bad], facts(50))
-    found = against(one, other, Resampling(50)).set_index("perturbation")
-    assert list(found.index) == ["clean", "space"]
-    assert found.loc["space", ["difference", "low", "high", "lost", "gained", "tests"]].tolist() == [1, 1, 1, 50, 0, 1]
-    assert found.loc["space", "p"] < 1e-10
-    assert found.loc["clean", "p"] == 1.0
-    duels = weigh({"t": {"one": one, "other": other}}).duels.set_index("perturbation")["outcome"]
-    assert duels.to_dict() == {"clean": "tie", "space": "win"}
-    turned = weigh({"t": {"other": other, "one": one}}).duels.set_index("perturbation")["outcome"]
-    assert turned.to_dict() == {"clean": "tie", "space": "loss"}
+    duels, pairs = against(one, other, Resampling(50), SignFlips(50))
+    assert duels[["metric", "perturbation"]].to_numpy().tolist() == [
+        ["clean_acc", "clean"], ["perturbed_acc", "space"], ["perturbed_acc", "all"], ["acc_drop", "space"], ["acc_drop", "all"],
+    ]  # fmt: skip
+    assert duels.loc[1, ["n", "difference", "low", "high", "p"]].tolist() == [50, 1, 1, 1, 1 / 10_000]
+    assert duels.loc[0, "p"] == 1.0
+    assert pairs["metric"].tolist() == ["perturbed_acc", "acc_drop"]
+    won = weigh({"t": {"one": one, "other": other}}).duels.set_index(["metric", "perturbation"])["outcome"]
+    assert won.to_dict() == {
+        ("clean_acc", "clean"): "tie", ("perturbed_acc", "space"): "win", ("perturbed_acc", "all"): "win",
+        ("acc_drop", "space"): "win", ("acc_drop", "all"): "win",
+    }  # fmt: skip
+    turned = weigh({"t": {"other": other, "one": one}}).duels
+    assert set(turned["outcome"]) == {"tie", "loss"}
+
+
+def test_attack_success_is_compared_over_the_attacked():
+    """One model loses 10 of 40 that it was right on, the other 10 of 80: a quarter against an eighth, with a plain interval."""
+    gold = np.array(["a"] * 100)
+    first = np.where(np.arange(100) < 40, "a", "b")
+    second = np.where(np.arange(100) < 80, "a", "b")
+    broken = [np.where(np.arange(100) < 10, "c", one) for one in (first, second)]
+    made = [
+        stack(cells(("space", 0.3, 1, "")), [outcomes(gold, clean, after, changed=1)], facts(100))
+        for clean, after in zip((first, second), broken, strict=True)
+    ]
+    duels, _ = against(*made, Resampling(100), SignFlips(100))
+    row = duels[duels["metric"] == "attack_success_rate"].iloc[0]
+    assert row["difference"] == pytest.approx(0.25 - 0.125)
+    rng, plain = np.random.default_rng(1), []
+    for _ in range(2000):
+        drawn = rng.integers(0, 100, 100)
+        plain.append((drawn < 10).sum() / (drawn < 40).sum() - (drawn < 10).sum() / (drawn < 80).sum())
+    assert [row["low"], row["high"]] == pytest.approx(np.quantile(plain, [0.025, 0.975]), abs=0.02)
+
+
+def test_equal_attack_success_is_no_finding():
+    """Models of unequal accuracy but equal attack success differ significantly about as often as alpha says."""
+    rng, found = np.random.default_rng(0), []
+    gold = np.array(["a"] * 300)
+    for _ in range(60):
+        made = []
+        for level in (0.9, 0.5):
+            clean = np.where(rng.random(300) < level, "a", "b")
+            after = np.where((clean == "a") & (rng.random(300) < 0.2), "b", clean)
+            made.append(stack(cells(("space", 0.3, 1, "")), [outcomes(gold, clean, after, changed=1)], facts(300)))
+        duels, _ = against(*made, Resampling(300, resamples=10), SignFlips(300, flips=999))
+        found.append(duels.set_index("metric").loc["attack_success_rate", "p"].iloc[0] < 0.05)
+    assert np.mean(found) < 0.13
 
 
 def test_models_without_a_common_cell_are_not_compared():
@@ -141,17 +200,80 @@ def test_models_without_a_common_cell_are_not_compared():
     gold = ["a"] * 5
     one = stack(cells(("space", 0.3, 1, "")), [outcomes(gold, gold, gold)], facts(5))
     other = stack(cells(("space", 0.1, 1, "")), [outcomes(gold, gold, gold)], facts(5))
-    assert against(one, other, Resampling(5)).empty
+    assert all(found.empty for found in against(one, other, Resampling(5), SignFlips(5)))
+
+
+def random_models(count, size=120):
+    """Return models of about 80 % accuracy that lose a few answers, over the same examples of two labels."""
+    rng = np.random.default_rng(0)
+    gold = np.array(["a", "b"] * (size // 2))
+    wrong = np.where(gold == "a", "b", "a")
+    keys = cells(*[(name, 0.3, seed, "") for name in ("space", "shape") for seed in (1, 2)])
+    made = {}
+    for number in range(count):
+        clean = np.where(rng.random(size) < 0.8, gold, wrong)
+        frames = [outcomes(gold, clean, np.where(rng.random(size) < 0.1, wrong, clean)) for _ in range(4)]
+        made[f"m{number}"] = stack(keys, frames, facts(size))
+    return made
+
+
+def test_stars_do_not_depend_on_other_models_or_data_sets():
+    """The tests of a model on a data set, the correction among them, are the same alone and beside all others."""
+    models = random_models(4)
+    alone = weigh({"t": {"m1": models["m1"]}}).tests
+    beside = weigh({"t": models, "u": random_models(3, 60)}).tests
+    pd.testing.assert_frame_equal(
+        alone, beside[(beside["dataset"] == "t") & (beside["model"] == "m1")].reset_index(drop=True)
+    )
+    assert set(alone["family"]) == {2}
+
+
+def test_duels_are_corrected_within_a_data_set():
+    """The family of a duel is all duels of its data set, in each metric; that of a pair all pairs."""
+    evidence = weigh({"t": random_models(3), "u": random_models(2)})
+    sizes = {name: frame.groupby("dataset")["family"].first().to_dict() for name, frame in (("duels", evidence.duels), ("pairs", evidence.pairs))}  # fmt: skip
+    assert sizes == {"duels": {"t": 3 * (1 + 3 * 3), "u": 1 + 3 * 3}, "pairs": {"t": 3 * 3, "u": 3}}
+    for _, rows in evidence.duels.groupby("dataset"):
+        assert rows["p_holm"].tolist() == pytest.approx(holm(rows["p"].to_numpy()).tolist())
+
+
+def test_weak_models_stand_outside():
+    """One label only, and no better than that: such models have intervals and a row that says why, and no test at all."""
+    models = random_models(2)
+    gold = np.array(["a", "b"] * 60)
+    guess = np.where(np.arange(120) % 4 < 2, "a", "b")  # right on every other text
+    keys = cells(("space", 0.3, 1, ""))
+    models["constant"] = stack(keys, [outcomes(gold, ["a"] * 120, ["a"] * 120)], facts(120))
+    models["guess"] = stack(keys, [outcomes(gold, guess, guess)], facts(120))
+    evidence = weigh({"t": models})
+    assert evidence.weak == {("t", "constant"): ONE_LABEL, ("t", "guess"): NOT_ABOVE}
+    for frame in (evidence.tests, evidence.seeds, evidence.slices):
+        assert set(frame["model"]) == {"m0", "m1"}
+    assert set(evidence.duels["model"]) | set(evidence.duels["other"]) == {"m0", "m1"}
+    rows = evidence.models.set_index("model")
+    assert rows.loc["constant", ["n", "clean_acc", "majority", "above", "p"]].tolist() == [120, 0.5, 0.5, 0, 0.5]
+    assert rows.loc["m0", "p"] < 0.001
+    assert set(evidence.intervals["model"]) == set(models)
+
+
+def test_alike_is_what_the_interval_shows():
+    """A model that loses 1 of 400 texts is alike within a point, within half a point it is not shown to be."""
+    gold = np.array(["a", "b"] * 200)
+    after = np.where(np.arange(400) < 1, "b", gold)
+    made = {"m": stack(cells(("space", 0.3, 1, "")), [outcomes(gold, gold, after)], facts(400))}
+    assert weigh({"t": made}).tests["alike"].tolist() == [True]
+    assert weigh({"t": made}, margin=0.005).tests["alike"].tolist() == [False]
 
 
 def test_the_weak_spot_is_found():
     """Of 200 texts the 60 with a negation lose half their answers: that slice, and no other, breaks the model."""
     rng = np.random.default_rng(0)
-    gold = np.array(["a"] * 200)
+    gold = np.where(np.arange(200) % 4 < 2, "a", "b")
     negated = np.arange(200) < 60
-    after = np.where(negated & (np.arange(200) % 2 == 0), "b", gold)
+    after = np.where(negated & (np.arange(200) % 2 == 0), "c", gold)
     order = rng.permutation(200)
-    frame = outcomes(gold, gold, after[order], length=rng.permutation(200))
+    gold, after = gold[order], after[order]
+    frame = outcomes(gold, gold, after, length=rng.permutation(200))
     evidence = weigh({"t": {"m": stack(cells(("space", 0.3, 1, "")), [frame], facts(200, negation=negated[order]))}})
     first = evidence.slices.iloc[0]
     assert (first["slice"], first["group"], first["n"], first["significant"]) == ("negation", "yes", 60, True)
@@ -193,7 +315,8 @@ def test_nothing_is_weighed():
     gold = ["a"]
     one = weigh({"t": {"m": stack(cells(("space", 0.3, 1, "")), [outcomes(gold, gold, gold)], facts(1))}})
     assert one.slices.empty
-    assert one.tests["p_holm"].tolist() == [1.0]
+    assert one.tests.empty
+    assert one.weak == {("t", "m"): ONE_LABEL}
 
 
 def test_slices_are_taken_at_the_largest_prob():

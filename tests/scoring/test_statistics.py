@@ -13,10 +13,12 @@ from crt.scoring import statistics
 from crt.scoring.metrics import balanced_accuracy
 from crt.scoring.statistics import (
     Resampling,
+    SignFlips,
     balanced_accuracy_interval,
     codes_of,
     cohens_g,
     detectable_difference,
+    flips_for,
     holm,
     interval,
     mcnemar,
@@ -71,21 +73,51 @@ def test_effect_size():
     assert np.isnan(cohens_g(0, 0))
 
 
-@pytest.mark.parametrize(("count", "differing"), [(300, 0.2), (1200, 0.1), (2000, 0.3)])
-def test_the_detectable_difference_is_detected_so_often(count, differing):
-    """Simulated tables with that difference are found with about the power that was asked for."""
-    difference = detectable_difference(count, differing)
-    shares = [(differing + difference) / 2, (differing - difference) / 2, 1 - differing]
-    tables = np.random.default_rng(0).multinomial(count, shares, size=4000)
-    statistic = (tables[:, 0] - tables[:, 1]) / np.sqrt(tables[:, 0] + tables[:, 1])
-    assert np.mean(2 * stats.norm.sf(np.abs(statistic)) < 0.05) == pytest.approx(0.8, abs=0.02)
+@pytest.mark.parametrize("tests", [1, 18])
+def test_the_detectable_difference_is_detected_so_often(tests):
+    """Simulated differences of that size are found by sign flips, at the level of the first of so many tests, with that power."""
+    generator, error = np.random.default_rng(0), 0.01
+    values = generator.normal(size=(300, 1500)) * error * np.sqrt(300)
+    p = SignFlips(300).p(values / 300 + detectable_difference(error, tests) / 300)
+    assert np.mean(p < statistics.ALPHA / tests) == pytest.approx(0.8, abs=0.03)
 
 
-def test_too_few_examples_detect_nothing():
-    """Where even the largest possible difference would be missed there is no detectable one."""
-    assert detectable_difference(30, 0.05) is None
-    assert detectable_difference(100, 0.0) is None
-    assert detectable_difference(4000, 0.1) < detectable_difference(1000, 0.1)
+@pytest.mark.parametrize("differences", [[1, 1], [1, 1, 1, -1], [0.5, -0.25, 2, 0, 1, 1], list(range(1, 11))])
+def test_few_clusters_are_tested_exactly(differences):
+    """The p-value is that of scipy's permutation test over all flips; clusters without a difference have no part."""
+    ours = SignFlips(len(differences)).p(np.array(differences, dtype=float)[:, None])
+    theirs = stats.permutation_test(
+        (np.array(differences, dtype=float),), np.sum, permutation_type="samples", n_resamples=np.inf
+    ).pvalue
+    assert ours[0] == pytest.approx(theirs)
+    assert SignFlips(2).p(np.array([[1.0, 0.0], [0.0, 0.0]])).tolist() == [1.0, 1.0]
+
+
+def test_many_clusters_are_tested_as_by_the_exact_binomial():
+    """Differences of plus and minus 1 are McNemar's table: the random flips give its p-value, up to their noise."""
+    lost, gained = np.array([30, 40, 60, 25]), np.array([20, 20, 20, 25])
+    columns = [np.r_[np.ones(a), -np.ones(b), np.zeros(200 - a - b)] for a, b in zip(lost, gained, strict=True)]
+    p = SignFlips(200).p(np.stack(columns, axis=1))
+    assert p == pytest.approx(mcnemar(lost, gained), abs=0.01)
+    assert p[2] == 1 / 10_000
+
+
+def test_a_test_does_not_depend_on_its_neighbours(monkeypatch):
+    """The p-value of a column is the same alone, beside others, and in blocks; more flips begin with those of fewer."""
+    values = np.random.default_rng(0).integers(-1, 3, size=(90, 8)) / 3
+    flips = SignFlips(90)
+    whole = flips.p(values)
+    assert [flips.p(values[:, [column]])[0] for column in range(8)] == whole.tolist()
+    monkeypatch.setattr(statistics, "_BLOCK", 90 * 100)
+    assert flips.p(values).tolist() == whole.tolist()
+    assert (SignFlips(90, flips=20_000)._packed[:9_999] == flips._packed).all()
+
+
+def test_a_large_family_gets_more_flips():
+    """The smallest p that flips can give is a finding after the correction; of the usual families it is with 9,999."""
+    assert flips_for(1) == flips_for(18) == 9_999
+    assert flips_for(1000) / 1000 >= 4 / statistics.ALPHA - 1
+    assert flips_for(10**9) == statistics.MOST_FLIPS
 
 
 def test_resampled_sums_are_those_of_drawn_clusters():

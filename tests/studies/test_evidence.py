@@ -1,6 +1,7 @@
 """Evidence, report and model cards from cells that were really measured and stored."""
 
 import re
+from dataclasses import replace
 
 import mlflow
 import pandas as pd
@@ -12,8 +13,9 @@ from crt.errors import TrackingError
 from crt.provenance import signature
 from crt.records import CLEAN
 from crt.reporting.card import LONGEST, card
-from crt.reporting.table import win_tables
+from crt.reporting.pairs import pair_tables
 from crt.reporting.verdict import notes, verdict
+from crt.scoring.contrasts import above_majority
 from crt.scoring.evidence import Evidence
 from crt.scoring.stacked import ALL
 from crt.scoring.summary import Comparison, latest
@@ -26,8 +28,11 @@ EVALUATE = ("evaluate", "--data_dir", SAMPLES, "--no_figures", "true", "--output
 SMALL = ("--perturbations", "homophone,space", "--probs", "0.15,0.3", "--seeds", "13,42")
 
 
-def test_a_comparison_with_evidence(invoke, tmp_path):
+def test_a_comparison_with_evidence(invoke, tmp_path, monkeypatch):
     """Two models on pairs: intervals hold the values, tests have a family, and the page, the tables and the note say so."""
+    # the smoke model is weak, and would stand outside
+    strong = lambda *given: replace(above_majority(*given), p=0.0, one_label=False)  # noqa: E731
+    monkeypatch.setattr("crt.scoring.evidence.above_majority", strong)
     invoke("train", "--smoke", "true", "--dataset", "ocnli", "--num_train_epochs", "1")
     invoke(*EVALUATE, "--dataset", "ocnli", "--model", "rule,models:/crt-ocnli@best", *SMALL)
     shown = invoke("compare", "--output_dir", tmp_path / "cmp", "--no_figures", "true").output
@@ -42,11 +47,15 @@ def test_a_comparison_with_evidence(invoke, tmp_path):
             assert row["value"] == pytest.approx(value)
             assert row["low"] <= row["value"] <= row["high"]
     tests = pd.read_csv(folder / "tests.csv")
-    assert len(tests) == 2 * 2 * 2
-    assert (tests["p_holm"] >= tests["p"]).all()
-    assert (tests["tests"] == 2).all()
+    tested = tests[tests["test"] == "sign flips, mean over the seeds"]
+    assert len(tested) == 2 * 2 * 2
+    assert len(tests) == 3 * len(tested)  # and each of two seeds
+    assert (tested["p_holm"] >= tested["p"]).all()
+    assert (tested["seeds"] == 2).all()
+    assert (tested["family"] == 4).all()
     duels = pd.read_csv(folder / "duels.csv")
-    assert len(duels) == 1 + 2 * 2
+    assert len(duels) == 1 + 3 * (2 * 2 + 2)
+    assert len(pd.read_csv(folder / "pairs.csv")) == 3
     assert set(duels["outcome"]) <= {"win", "tie", "loss"}
     labels = pd.read_csv(folder / "classes.csv").set_index(["model", "perturbation", "prob", "label"])
     shift = labels["predicted_shift"].abs().groupby(["model", "perturbation", "prob"]).sum() / 2
@@ -60,9 +69,10 @@ def test_a_comparison_with_evidence(invoke, tmp_path):
     assert "tiny" in page
     assert "crt compare" in page
     assert "Holm" in (folder / "paper_table_acc_drop.md").read_text()
-    assert "Holm" not in (folder / "paper_table_attack_success_rate.md").read_text()
+    assert "\\*: differs" not in (folder / "paper_table_attack_success_rate.md").read_text()
     assert (folder / "table_wins_ocnli.tex").exists()
-    assert "Mean drop on ocnli" in shown
+    assert "| ocnli | majority class |" in shown
+    assert "| data set | model | n | clean acc | majority class | mean drop |" in shown
     run = mlflow.search_runs(filter_string="tags.`crt.kind` = 'compare'").iloc[0]
     assert run["tags.mlflow.note.content"].startswith("- ")
     assert "report.html" in [file.path for file in mlflow.MlflowClient().list_artifacts(run["run_id"])]
@@ -72,7 +82,8 @@ def test_without_significance(invoke, tmp_path):
     """Tables and page come without reading a single outcome; the page says what was not asked for."""
     invoke(*EVALUATE, "--dataset", "tnews", "--model", "rule", *SMALL)
     invoke("compare", "--output_dir", tmp_path / "cmp", "--no_figures", "true", "--significance", "false")
-    assert not {"tests.csv", "classes.csv"} & {path.name for path in (tmp_path / "cmp").iterdir()}
+    names = ("tests", "duels", "pairs", "intervals", "models", "classes", "rank_stability")
+    assert not [name for name in names if (tmp_path / "cmp" / f"{name}.csv").exists()]
     assert "significance=true" in (tmp_path / "cmp" / "report.html").read_text()
 
 
@@ -98,21 +109,80 @@ def test_nothing_measured_is_nothing_claimed():
     cells = pd.DataFrame(
         {
             "model": "m", "dataset": "d", "perturbation": ["clean", "space"], "prob": [0.0, 0.3], "seed": [0, 1],
-            "clean_acc": 0.9, "perturbed_acc": [None, 0.8], "acc_drop": [None, 0.1],
+            "clean_acc": 0.9, "perturbed_acc": [None, 0.8], "acc_drop": [None, 0.1], "num_examples": 50,
         }
     )  # fmt: skip
-    assert verdict(Comparison.of(cells), Evidence()) == (
-        "m on d falls from 90.0 to 80.0 % under space at prob 0.3: by 10.0 points.",
+    told = verdict(Comparison.of(cells), Evidence())
+    assert told.sentences == ("The largest drop is 10.0 points: m on d, from 90.0 to 80.0 %, under space at prob 0.3.",)
+    assert told.table.header == ("data set", "model", "n", "clean acc", "mean drop", "largest drop", "under")
+    assert told.table.rows == (("d", "m", "50", "90.0", "10.0", "10.0", "space 0.3"),)
+    assert "significance=true" in notes(Evidence())[0]
+    assert pair_tables(Evidence(), "") == ()
+
+
+ROW = {"dataset": "d", "model": "m", "prob": 0.3, "n": 50, "error": 0.01, "family": 3, "p": 0.1, "p_holm": 0.2}
+TESTS = (
+    ROW | {"perturbation": "shape", "drop": 0.1, "low": 0.05, "high": 0.15, "significant": True, "alike": False},
+    ROW | {"perturbation": "space", "drop": 0.02, "low": 0.003, "high": 0.04, "significant": False, "alike": False},
+    ROW | {"perturbation": "ime", "drop": 0.01, "low": -0.003, "high": 0.023, "significant": False, "alike": False},
+    ROW | {"perturbation": "synonym", "drop": 0.0, "low": -0.005, "high": 0.005, "significant": False, "alike": True},
+)
+
+
+def test_an_interval_that_excludes_0_is_open():
+    """Only drops whose interval includes 0 are listed as none, with that interval; what the test misses alone is open."""
+    cells = pd.DataFrame(
+        {
+            "model": "m", "dataset": "d", "perturbation": ["clean", *(t["perturbation"] for t in TESTS)], "prob": [0, *[0.3] * 4],
+            "seed": 1, "clean_acc": 0.9, "perturbed_acc": [None, 0.8, 0.88, 0.89, 0.9], "acc_drop": [None, 0.1, 0.02, 0.01, 0],
+            "num_examples": 50,
+        }
+    )  # fmt: skip
+    evidence = Evidence(tests=pd.DataFrame(TESTS), intervals=pd.DataFrame([t | {"metric": "acc_drop"} for t in (*TESTS, ROW | {"perturbation": ALL, "prob": 0.0, "low": 0.01, "high": 0.04})]))  # fmt: skip
+    told = verdict(Comparison.of(cells), evidence)
+    row = dict(zip(told.table.header, told.table.rows[0], strict=True))
+    assert row["significant/open/none"] == "1/1/2"
+    assert row["no significant drop"] == "ime (-0.3 to 2.3), synonym (-0.5 to 0.5 ≈)"
+    assert row["mean drop"] == "3.2 (1.0 to 4.0)"
+    assert told.sentences[0].startswith("The largest drop is 10.0 points (95 % interval 5.0 to 15.0): m on d")
+    (least,) = [text for text in notes(evidence) if "with 80 % power" in text]
+    assert "a drop of 3.2 points" in least  # 0.01 * (2.39 + 0.84), the level of 3 tests
+    words = " ".join((*told.sentences, told.table.caption, *notes(evidence)))
+    assert "costs nothing" not in words
+    assert "told from chance" not in words
+
+
+def pair(difference, low, high, **values):
+    """Return the evidence of one pair of models."""
+    row = {"dataset": "d", "model": "a", "other": "b", "metric": "perturbed_acc", "n": 50, "family": 1}
+    row |= {"difference": difference, "low": low, "high": high, "significant": False, "alike": False, "p_holm": 0.4}
+    return Evidence(pairs=pd.DataFrame([row | values]))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        (pair(-0.02, -0.03, -0.01, significant=True, p_holm=0.0001),
+         "On d, b is 2.0 points above a (interval 1.0 to 3.0, p < .001)."),
+        (pair(0.02, 0.01, 0.03, significant=True, p_holm=0.012), "On d, a is 2.0 points above b (interval 1.0 to 3.0, p = .012)."),
+        (pair(0.01, -0.003, 0.023), "On d, no significant difference between a and b (1.0 points, interval -0.3 to 2.3)."),
+        (pair(0.002, -0.003, 0.005, alike=True),
+         "On d, no significant difference between a and b (0.2 points, interval -0.3 to 0.5, alike within 1 point)."),
+    ],
+)  # fmt: skip
+def test_a_pair_in_words(evidence, said):
+    """One number for a pair of models: what it is, how sure it is, and whether equality is shown or only not refuted."""
+    cells = pd.DataFrame(
+        {"model": ["a", "b"], "dataset": "d", "perturbation": "clean", "prob": 0.0, "seed": 0, "clean_acc": 0.9}
     )
-    assert "significance=true" in notes(pd.DataFrame(), {})[0]
-    assert win_tables(pd.DataFrame(), "") == ()
+    assert verdict(Comparison.of(cells), evidence).sentences[-1] == said
 
 
 def test_what_is_not_defined_is_a_dash_on_the_card():
     """A model that is never right has nothing to attack."""
     metrics = ("clean_acc", "clean_macro_f1", "perturbed_acc", "acc_drop", "attack_success_rate")
     rows = [
-        {"model": "m", "dataset": "d", "perturbation": where, "metric": metric, "value": value, "low": value, "high": value}
+        {"model": "m", "dataset": "d", "perturbation": where, "prob": 0.0, "metric": metric, "value": value, "low": value, "high": value}
         for metric, where, value in zip(metrics, (CLEAN, CLEAN, ALL, ALL, ALL), (0.0, 0.0, 0.0, 0.0, None), strict=True)
     ]  # fmt: skip
     cells = pd.DataFrame(
@@ -140,17 +210,35 @@ def test_only_what_all_models_were_measured_at_is_ranked():
             )
         ]
     )  # fmt: skip
-    first, *_, last = verdict(Comparison.of(cells), Evidence())
-    assert first == "The largest drop is 30.0 points: b on d, under space at prob 0.3."
-    assert last == "Mean drop on d over what all models were measured at, in points: b 1.0, a 2.0."
+    told = verdict(Comparison.of(cells), Evidence())
+    assert told.sentences == ("The largest drop is 30.0 points: b on d, from 90.0 to 60.0 %, under space at prob 0.3.",)
+    column = told.table.header.index("mean drop")
+    assert [(row[1], row[column]) for row in told.table.rows] == [("a", "2.0"), ("b", "1.0")]
+    assert "the mean is over what all models were measured at" in told.table.caption
 
 
 def test_wins_are_losses_of_the_other():
-    """The matrix is read by its rows: what one wins the other loses."""
-    duels = pd.DataFrame({"dataset": "d", "model": "a", "other": "b", "outcome": ["win", "win", "tie", "loss"]})
-    table = win_tables(duels, "sig")[0]
-    assert table.header[2:] == ("a", "b")
-    assert table.rows == (("d", "a", "–", "2/1/1"), ("d", "b", "1/1/2", "–"))
+    """The matrix is read by its rows: what one wins the other loses, below the one number of the pair; means are no duel."""
+    row = {
+        "dataset": "d",
+        "model": "a",
+        "other": "b",
+        "metric": "perturbed_acc",
+        "perturbation": "space",
+        "n": 50,
+        "family": 5,
+    }
+    row |= {"difference": 0.021, "low": 0.003, "high": 0.039, "significant": True, "alike": False}
+    outcomes = ["win", "win", "tie", "loss"]
+    duels = [row | {"outcome": outcome} for outcome in outcomes] + [row | {"outcome": "win", "perturbation": ALL}]
+    evidence = Evidence(duels=pd.DataFrame(duels), pairs=pd.DataFrame([row | {"outcome": "win", "family": 1}]))
+    (table,) = pair_tables(evidence, "sig")
+    assert table.header == ("data set", "model", "n", "a", "b")
+    assert table.rows == (
+        ("d", "a", "50", "–", "2.1* [0.3, 3.9] 2/1/1"),
+        ("d", "b", "50", "-2.1* [-3.9, -0.3] 1/1/2", "–"),
+    )
+    assert "after Holm's correction for the 5 duels of a data set" in table.caption
 
 
 # the selection split, and what the registry says

@@ -11,6 +11,7 @@ from crt.reporting.page import sections, tested
 from crt.reporting.page.examples import browser
 from crt.reporting.page.markup import Html, escaped, joined, tag
 from crt.reporting.table import PaperTable
+from crt.reporting.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,8 @@ class Report:
 
     title: str
     """Data sets and models."""
-    verdict: tuple[str, ...]
-    """What was found, in sentences, most important first."""
+    verdict: Verdict
+    """What was found."""
     tables: tuple[PaperTable, ...]
     """A value that ends in * is significant."""
     summary: pd.DataFrame
@@ -28,9 +29,11 @@ class Report:
     intervals: pd.DataFrame
     """model, dataset, perturbation, prob, metric, value, low, high: 95 % bootstrap intervals over texts."""
     tests: pd.DataFrame
-    """Clean against perturbed: model, dataset, perturbation, prob, drop, low, high, lost, gained, effect, p, p_holm, significant."""
+    """Clean against perturbed: the columns of `Evidence.tests`."""
     duels: pd.DataFrame
-    """Model against model: dataset, model, other, perturbation, prob, difference, low, high, effect, p, p_holm, outcome of `model`."""
+    """Model against model: the columns of `Evidence.duels`."""
+    pairs: pd.DataFrame
+    """Means over perturbations and probs: the columns of `Evidence.pairs`."""
     slices: pd.DataFrame
     """model, dataset, perturbation, prob, slice, group, n, drop, rest, difference, low, high, p, p_holm, significant, small."""
     examples: Sequence[Mapping[str, object]]
@@ -47,12 +50,12 @@ def page(report: Report) -> str:
     """Return a report as one HTML page; the same report gives the same page."""
     summary, tests = report.summary, report.tests
     parts = {
-        "glance": ("At a glance", sections.glance(summary)),
+        "glance": ("At a glance", joined([sections.glance(summary), sections.found(report.verdict.table)])),
         "tables": ("Results", joined([sections.paper_tables(report.tables), tested.tests_table(tests)])),
         "heat": ("Which model, which perturbation", sections.heat(summary, tests)),
         "curves": ("Dose and damage", sections.curves(summary, report.intervals)),
         "slices": ("Where it breaks", tested.slices(report.slices)),
-        "duels": ("Model against model", tested.duels(report.duels, len(set(summary["model"])))),
+        "duels": ("Model against model", tested.duels(report.duels, report.pairs, len(set(summary["model"])))),
         "browser": ("Examples", browser(report.examples)),
         "doses": ("Doses and coverage", sections.doses(summary)),
         "shift": ("Shift and calibration", sections.shift(summary)),
@@ -62,12 +65,12 @@ def page(report: Report) -> str:
     }
     if not report.notes:
         del parts["notes"]
-    first, *others = report.verdict or ("",)
+    first, *others = report.verdict.sentences or ("",)
     header = [
         tag("h1", report.title),
         tag("p", first, class_="verdict"),
         tag("ul", *(tag("li", text) for text in others), class_="findings"),
-        sections.tiles(summary, tests, report.duels),
+        sections.tiles(summary, tests, report.pairs),
     ]
     links = (tag("li", tag("a", title, href=f"#{key}")) for key, (title, _) in parts.items())
     main = (tag("section", tag("h2", title), body, id=key) for key, (title, body) in parts.items())

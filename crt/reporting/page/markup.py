@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from crt.perturbations import PERTURBATIONS
+
 MINUS, DASH = "−", "–"
 ROWS = 250
 """Rows of one table of a page; the CSV files beside it hold the others."""
@@ -73,6 +75,12 @@ def breakable(name: object) -> Html:
     return Html(re.sub(r"(?<=[+/:_@-])(?=[^\s;&])", "<wbr>", escaped(name)))
 
 
+def family(perturbation: object) -> Html:
+    """Return the name of a perturbation, which says what it does, with an example, where the pointer rests on it."""
+    known = PERTURBATIONS.get(str(perturbation))
+    return tag("abbr", perturbation, title=known.summary) if known else escaped(perturbation)
+
+
 def name(text: object) -> Html:
     """Return the cell that says what a row is about; it stays in sight while the others scroll."""
     return tag("th", breakable(text), scope="row", class_="name")
@@ -131,10 +139,10 @@ def percent(value: object, digits: int = 1) -> str:
 
 
 def p_value(value: object) -> str:
-    """Return a p-value to three digits."""
+    """Return a p-value to three digits; the resamples support no smaller one."""
     if missing(value):
         return DASH
-    return "<0.001" if float(str(value)) < 0.001 else f"{float(str(value)):.3f}"
+    return "< .001" if float(str(value)) < 0.001 else f"{float(str(value)):.3f}"
 
 
 def between(low: object, high: object) -> str:

@@ -12,6 +12,7 @@ from crt.reporting.page.markup import (
     MINUS,
     Html,
     escaped,
+    family,
     folded,
     joined,
     missing,
@@ -22,7 +23,8 @@ from crt.reporting.page.markup import (
     table,
     tag,
 )
-from crt.reporting.table import PaperTable
+from crt.reporting.table import PaperTable, count_of
+from crt.scoring.contrasts import PERTURBED_ACC
 from crt.scoring.summary import NO_EFFECT, UNTOUCHED, no_effect
 
 Row = dict[Hashable, Any]
@@ -40,10 +42,12 @@ def titled(metric: str) -> str:
     return TITLES.get(metric) or metric.replace("_", " ")
 
 
+NOTHING = "Nothing was measured."
+
 # what was found
 
 
-def tiles(summary: pd.DataFrame, tests: pd.DataFrame, duels: pd.DataFrame) -> Html:
+def tiles(summary: pd.DataFrame, tests: pd.DataFrame, pairs: pd.DataFrame) -> Html:
     """Return the headline numbers."""
     facts = []
     drops = summary[~no_effect(summary["changed_rate_mean"])].dropna(subset=["acc_drop_mean"])
@@ -63,9 +67,11 @@ def tiles(summary: pd.DataFrame, tests: pd.DataFrame, duels: pd.DataFrame) -> Ht
         facts.append(
             ("Significant drops", f"{sure} of {len(tests)}", "clean against perturbed, after Holm's correction")
         )
-    if len(duels):
-        decided = int((duels["outcome"] != "tie").sum())
-        facts.append(("Decided duels", f"{decided} of {len(duels)}", "model against model; the others are ties"))
+    if len(pairs):
+        rows = pairs[pairs["metric"] == PERTURBED_ACC]
+        sure = int(rows["significant"].sum())
+        where = "with a significant difference in mean accuracy"
+        facts.append(("Pairs of models", f"{sure} of {len(rows)}", where))
     sizes = {key: summary[key].nunique() for key in ("model", "dataset", "perturbation", "prob")}
     scope = f"{sizes['dataset']} data set{'s' * (sizes['dataset'] > 1)}, {sizes['perturbation']} perturbations at {sizes['prob']} doses"
     facts.append(("Measured", f"{sizes['model']} model{'s' * (sizes['model'] > 1)}", scope))
@@ -98,11 +104,14 @@ def glance(summary: pd.DataFrame) -> Html:
         worst = _largest(top, "acc_drop_mean")
         style = f"--kept:{100 * after:.1f}%;--lost:{100 * max(drop, 0):.1f}%"
         bar = tag("td", tag("span", style=style, class_="bar", aria_hidden="true"))
-        costs = tag("td", f"{worst['perturbation']} ", tag("span", f"{percent(-worst['acc_drop_mean'])}", class_="pm"))
-        rows.append([dataset, name(model), percent(clean), percent(after), percent(-drop), bar, costs])
+        costs = tag(
+            "td", family(worst["perturbation"]), " ", tag("span", f"{percent(-worst['acc_drop_mean'])}", class_="pm")
+        )
+        rows.append([dataset, name(model), count_of(top), percent(clean), percent(after), percent(-drop), bar, costs])
     header = [
         "data set",
         "model",
+        "n",
         "clean",
         "perturbed",
         "points",
@@ -116,6 +125,16 @@ def glance(summary: pd.DataFrame) -> Html:
     untouched = no_effect(summary.loc[summary["prob"] == largest, "changed_rate_mean"]).any()
     foot = note(f"{UNTOUCHED}; such perturbations have no part in the means.") if untouched else ""
     return joined([lead, table("Accuracy of each model", header, rows, texts=1), foot])
+
+
+def found(verdict: PaperTable) -> Html:
+    """Return the table of the verdict."""
+    lines = [[row[0], name(row[1]), *row[2:]] for row in verdict.rows]
+    return (
+        joined([table("What was found", verdict.header, lines, texts=1), note(verdict.caption)])
+        if lines
+        else note(NOTHING)
+    )
 
 
 def paper_tables(tables: Sequence[PaperTable]) -> Html:
@@ -132,7 +151,7 @@ def _paper_table(found: PaperTable) -> Html:
         [row[0], name(row[1]), *(_number(v, best=(r, c) in found.best) for c, v in enumerate(row[2:], 2))]
         for r, row in enumerate(found.rows)
     ]
-    return table(found.caption, found.header, rows, texts=1)
+    return table(found.caption, [family(title) for title in found.header], rows, texts=1)
 
 
 def _number(text: str, *, best: bool) -> Html:
@@ -189,7 +208,7 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
         for d, rows in summary.groupby("dataset", sort=False)
     }
     top = max([0.001, *(float(value) for _, block in blocks.values() for value in block.max().dropna())])
-    head = tag("tr", tag("td"), *(tag("th", perturbation, scope="col") for perturbation in names))
+    head = tag("tr", tag("td"), *(tag("th", family(perturbation), scope="col") for perturbation in names))
     parts: list[object] = []
     for dataset, (prob, block) in blocks.items():
         lines = []
@@ -206,7 +225,8 @@ def heat(summary: pd.DataFrame, tests: pd.DataFrame) -> Html:
             ]
             lines.append(tag("tr", name(model), *cells))
         grid = tag("table", tag("thead", head), tag("tbody", *lines), class_="heat")
-        parts += [tag("h3", f"{dataset}, prob {prob:g}"), scroll(f"Accuracy drop on {dataset}", grid)]
+        texts = count_of(summary[summary["dataset"] == dataset])
+        parts += [tag("h3", f"{dataset}, prob {prob:g}, n = {texts}"), scroll(f"Accuracy drop on {dataset}", grid)]
     star = " A star: significant after Holm's correction." if sure else ""
     foot = f" {UNTOUCHED}." if any(block.any(axis=None) for block in untouched.values()) else ""
     return joined([tag("p", f"Points of accuracy lost at the largest dose.{star}{foot}", class_="lead"), *parts])
@@ -234,13 +254,14 @@ def doses(summary: pd.DataFrame) -> Html:
     top = by[by["prob"] == by.groupby("dataset")["prob"].transform("max")]
     header = ["data set", "perturbation", "prob", *RATES.values()]
     every = [
-        [row["dataset"], name(row["model"]), row["perturbation"], *_rates(row)] for row in values.to_dict("records")
+        [row["dataset"], name(row["model"]), family(row["perturbation"]), *_rates(row)]
+        for row in values.to_dict("records")
     ]
     return joined(
         [
             tag("p", "How much of the texts was really reached. A perturbation that finds few places costs little, "
                 "and one that only makes tokens unknown measures masking. In percent.", class_="lead"),
-            table("Doses", header, [[r["dataset"], name(r["perturbation"]), *_rates(r)] for r in top.to_dict("records")], texts=1),
+            table("Doses", header, [[r["dataset"], tag("th", family(r["perturbation"]), scope="row", class_="name"), *_rates(r)] for r in top.to_dict("records")], texts=1),
             note("texts with a place: share with at least one site; realised prob: edits per site; unknown tokens: rise of their share, "
                  "in points; cut off: texts that were not read to the end. The last two are those of the model with the highest."),
             folded("Every model and dose", table("Doses of each model", ["data set", "model", *header[1:]], every, texts=2)),

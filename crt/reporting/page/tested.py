@@ -1,6 +1,6 @@
 """The sections of a page that need statistics: tests, groups of texts, and model against model."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -12,6 +12,7 @@ from crt.reporting.page.markup import (
     Html,
     between,
     breakable,
+    family,
     folded,
     joined,
     missing,
@@ -23,6 +24,8 @@ from crt.reporting.page.markup import (
     table,
     tag,
 )
+from crt.reporting.pairs import TITLES, both_ways, won
+from crt.reporting.table import correction
 
 NO_STATISTICS = "No tests were computed for this comparison."
 FIRST = 12
@@ -36,12 +39,12 @@ def tests_table(tests: pd.DataFrame) -> Html:
     if tests.empty:
         return note(NO_STATISTICS)
     axis = Axis(tests["low"], tests["drop"], tests["high"])
-    header = ["data set", "model", "perturbation", "", "prob", "drop", "95 %", "lost", "gained", "g", "p (Holm)"]
+    header = ["data set", "model", "perturbation", "", "prob", "n", "drop", "95 %", "lost", "gained", "g", "p (Holm)"]
     rows = [
         [
-            row["dataset"], name(row["model"]), row["perturbation"],
+            row["dataset"], name(row["model"]), family(row["perturbation"]),
             tag("td", axis.draw(row["low"], row["drop"], row["high"])),
-            f"{row['prob']:g}", percent(row["drop"]), between(row["low"], row["high"]), *_counts(row), _effect(row),
+            f"{row['prob']:g}", f"{row['n']:,}", percent(row["drop"]), between(row["low"], row["high"]), *_counts(row), _effect(row),
             _p(row),
         ]
         for row in tests.to_dict("records")
@@ -50,13 +53,14 @@ def tests_table(tests: pd.DataFrame) -> Html:
         f"All {len(tests)} tests of clean against perturbed",
         table("Clean against perturbed", header, rows, texts=3),
         note(
-            "lost: right when clean, now wrong; gained: the other way. g: Cohen's g, the share of lost among both less 0.5."
+            "lost: right when clean, now wrong; gained: the other way; means over the seeds. g: Cohen's g, the share of lost "
+            f"among both less 0.5. p: sign-flip test of the mean over the seeds, {correction(tests, 'tests of a model on a data set')}."
         ),
     )
 
 
 def _counts(row: Row) -> list[str]:
-    return [DASH if missing(row[key]) else f"{row[key]:g}" for key in ("lost", "gained")]
+    return [DASH if missing(row[key]) else f"{row[key]:.1f}" for key in ("lost", "gained")]
 
 
 def _effect(row: Row) -> str:
@@ -78,12 +82,13 @@ def slices(found: pd.DataFrame) -> Html:
     )
     axis = Axis(*(found[column] for column in ("low", "difference", "high")))
     header = ["", "group", "where", "", "n", "drop", "elsewhere", "difference", "95 %", "p (Holm)"]
-    rows = [_slice(row, axis) for row in tested.to_dict("records")]
+    rows = [_slice(row, axis, also) for row, also in _alike(tested)]
     sure = int(tested["significant"].astype(bool).sum())
     parts: list[object] = [
         tag(
             "p",
-            "Groups of texts, and how much more accuracy they lose than the other texts do, in points.",
+            "Groups of texts, and how much more accuracy they lose than the other texts do, in points; each once, where it differs "
+            "most clearly.",
             class_="lead",
         ),
         tag(
@@ -98,7 +103,7 @@ def slices(found: pd.DataFrame) -> Html:
     if len(rows) > FIRST:
         parts.append(folded(f"{len(rows) - FIRST:,} more groups", table("More groups", header, rows[FIRST:], texts=3)))
     if small.any():
-        few = [_slice(row, axis) for row in found[small].to_dict("records")]
+        few = [_slice(row, axis, "") for row in found[small].to_dict("records")]
         parts.append(
             folded(
                 f"{len(few):,} groups are too small for a test (fewer than 30 texts)",
@@ -108,14 +113,28 @@ def slices(found: pd.DataFrame) -> Html:
     return joined(parts)
 
 
-def _slice(row: Row, axis: Axis) -> list[object]:
+def _alike(tested: pd.DataFrame) -> Iterator[tuple[Row, str]]:
+    """Yield a group of texts of a model once, where it differs most clearly, and where else it does significantly."""
+    for _, rows in tested.groupby(["dataset", "model", "slice", "group"], sort=False):
+        first, *others = rows.to_dict("records")
+        yield first, ", ".join(f"{row['perturbation']} {row['prob']:g}" for row in others if row["significant"])
+
+
+def _slice(row: Row, axis: Axis, also: str) -> list[object]:
     """Return the cells of a group; one that is too small says so in place of its test."""
     parts = tag("span", f"{row['slice']}: ", class_="pm"), tag("span", row["group"], class_="strong")
     place = tag("span", breakable(row["model"]), f" on {row['dataset']}", class_="place")
     start = [
         None,
         tag("th", *parts, scope="row", class_="name"),
-        joined([f"{row['perturbation']} {row['prob']:g} ", place]),
+        joined(
+            [
+                family(row["perturbation"]),
+                f" {row['prob']:g} ",
+                place,
+                also and tag("span", f"; also {also}", class_="pm"),
+            ]
+        ),
         tag("td", axis.draw(row["low"], row["difference"], row["high"])),
         f"{row['n']:,}",
     ]
@@ -130,59 +149,52 @@ def _slice(row: Row, axis: Axis) -> list[object]:
     return [*start, *numbers, between(row["low"], row["high"]), _p(row)]
 
 
-def duels(found: pd.DataFrame, models: int) -> Html:
-    """Return a matrix of wins, ties and losses for each data set, and every duel."""
-    if found.empty:
+def duels(found: pd.DataFrame, pairs: pd.DataFrame, models: int) -> Html:
+    """Return for each data set and metric a matrix of the pairs, with the wins behind each number, and every duel."""
+    if found.empty or pairs.empty:
         return note("There is one model, so there is nobody to compare it with." if models < 2 else NO_STATISTICS)
     parts: list[object] = [
-        tag("p", "Wins, ties and losses of the model of the row against that of the column, over perturbations and doses; "
-            "a difference that is not significant after Holm's correction is a tie.", class_="lead")
+        tag("p", "How much the model of the row has more than that of the column, in points: mean over what both were measured at, "
+            "with its 95 % interval; a star: significant after Holm's correction. Below it, the single duels over perturbations "
+            "and doses, which depend on each other; one that is not significant is a tie.", class_="lead")
     ]  # fmt: skip
-    for dataset, rows in found.groupby("dataset", sort=False):
-        count: dict[tuple[str, str], dict[str, int]] = {}
-        for (model, other), group in rows.groupby(["model", "other"], sort=False):
-            seen = {outcome: int((group["outcome"] == outcome).sum()) for outcome in ("win", "tie", "loss")}
-            count[str(model), str(other)] = seen
-            count.setdefault((str(other), str(model)), {"win": seen["loss"], "tie": seen["tie"], "loss": seen["win"]})
-        names = list(dict.fromkeys(model for pair in count for model in pair))
+    for (dataset, metric), rows in pairs.groupby(["dataset", "metric"], sort=False):
+        if metric not in TITLES:
+            continue
+        counts = won(found[found["dataset"] == dataset], str(metric)).set_index(["model", "other"]).to_dict("index")
+        seen = both_ways(rows).set_index(["model", "other"]).to_dict("index")
+        names = list(dict.fromkeys([*rows["model"], *rows["other"]]))
         head = tag("tr", tag("th", "against"), *(tag("th", breakable(other), scope="col") for other in names))
-        lines = [tag("tr", name(m), *(_record(count.get((m, o))) for o in names)) for m in names]
+        lines = [tag("tr", name(m), *(_pair(seen.get((m, o)), counts.get((m, o))) for o in names)) for m in names]
         grid = tag("table", tag("thead", head), tag("tbody", *lines), class_="duels")
-        parts += [tag("h3", dataset), scroll(f"Duels on {dataset}", grid)]
+        title = f"{dataset}, {TITLES[str(metric)]}, n = {rows['n'].iloc[0]:,}"
+        parts += [tag("h3", title), scroll(f"Duels on {title}", grid)]
     return joined([*parts, _every_duel(found)])
 
 
-def _record(count: Mapping[str, int] | None) -> Html:
-    if count is None:
+def _pair(row: Row | None, count: Row | None) -> Html:
+    if row is None or count is None:
         return tag("td", DASH, class_="cell faint")
     said = {"win": "won", "tie": "tied", "loss": "lost"}
     words = [
         tag("span", f"{count[kind]} {word}", class_=kind if count[kind] else "faint") for kind, word in said.items()
     ]
-    return tag("td", joined(words, " · "), class_="cell")
+    number = [percent(row["difference"]), tag("span", "*" * bool(row["significant"]), class_="star"), " "]
+    return tag("td", *number, between(row["low"], row["high"]), Html("<br>"), joined(words, " · "), class_="cell")
 
 
 def _every_duel(found: pd.DataFrame) -> Html:
     axis = Axis(*(found[column] for column in ("low", "difference", "high")))
     header = [
-        "data set",
-        "model",
-        "other",
-        "perturbation",
-        "",
-        "outcome",
-        "prob",
-        "difference",
-        "95 %",
-        "g",
-        "p (Holm)",
-    ]
+        "data set", "model", "other", "metric", "perturbation", "", "outcome", "prob", "n", "difference", "95 %", "p (Holm)",
+    ]  # fmt: skip
     rows = [
         [
-            row["dataset"], name(row["model"]), breakable(row["other"]), row["perturbation"],
+            row["dataset"], name(row["model"]), breakable(row["other"]), row["metric"], family(row["perturbation"]),
             tag("td", axis.draw(row["low"], row["difference"], row["high"])), tag("td", row["outcome"], class_=row["outcome"]),
-            f"{row['prob']:g}", percent(row["difference"]), between(row["low"], row["high"]), _effect(row), p_value(row["p_holm"]),
+            f"{row['prob']:g}", f"{row['n']:,}", percent(row["difference"]), between(row["low"], row["high"]),
+            p_value(row["p_holm"]),
         ]
         for row in found.to_dict("records")
     ]  # fmt: skip
-    return folded(f"All {len(found)} duels", table("Model against model", header, rows, texts=5))
+    return folded(f"All {len(found)} duels", table("Model against model", header, rows, texts=6))

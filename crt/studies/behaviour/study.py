@@ -169,7 +169,8 @@ def publish(tracker: "MlflowTracker", findings: BehaviourResult, folder: Path, *
         write_sheet(capabilities, staging / "behaviour.csv")
         (staging / "behaviour.md").write_text(text, encoding="utf-8")
         if figures:
-            from crt.reporting.figures import pass_bars, save_as
+            from crt.reporting.drawing import save_as
+            from crt.reporting.study_figures import pass_bars
 
             figure = pass_bars(capabilities, f"{findings.params['model']} on the {findings.params['suite_name']} suite")
             save_as(figure, staging / "behaviour", ".svg", ".png")

@@ -290,7 +290,8 @@ def publish(tracker: "MlflowTracker", findings: DetectResult, folder: Path, *, f
             write_csv(verdict.confusion().reset_index(), staging / f"confusion_{verdict.task}_{verdict.kind}.csv")
         write_sheet(findings.texts, staging / "detection_texts.csv")
         if figures:
-            from crt.reporting.figures import pass_bars, save_as
+            from crt.reporting.drawing import save_as
+            from crt.reporting.study_figures import pass_bars
 
             named = next(verdict for verdict in findings.verdicts if verdict.task == "labelling")
             title = f"attacks on {findings.params['dataset']} that are named"

@@ -210,7 +210,8 @@ def publish(tracker: "MlflowTracker", findings: HeuristicsResult, folder: Path, 
         write_sheet(findings.table, staging / "heuristics.csv")
         (staging / "heuristics.md").write_text(table, encoding="utf-8")
         if figures:
-            from crt.reporting.figures import group_bars, save_as
+            from crt.reporting.drawing import save_as
+            from crt.reporting.study_figures import group_bars
 
             figure = group_bars(findings.table, f"{findings.params['model']} on {findings.params['dataset']}")
             save_as(figure, staging / "heuristics", ".svg", ".png")

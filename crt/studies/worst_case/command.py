@@ -11,12 +11,12 @@ from crt.door.options import (
     PREDICT,
     SUBJECT,
     Listed,
-    in_scope,
     option,
     prediction,
     scope,
     settings,
     source,
+    with_pairs,
 )
 from crt.grid import DEFAULT_DEGREES, DEFAULT_SAMPLES, DEFAULT_SEED, Degrees
 from crt.invocation import next_command
@@ -41,7 +41,7 @@ def main(**o: Any) -> None:
         degrees=o["degrees"],
         samples=o["samples"],
         seed=o["seed"],
-        **in_scope(o),
+        **with_pairs(o),
     )
     data = source(o)
     reach_hub([degrees.task(o["dataset"])], degrees.models, data)

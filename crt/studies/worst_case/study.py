@@ -205,7 +205,8 @@ def publish(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *, fi
         write_csv(matched, staging / "worst_case_matched.csv")
         (staging / "worst_case.md").write_text(note, encoding="utf-8")
         if figures:
-            from crt.reporting.figures import degree_curves, save_as
+            from crt.reporting.drawing import save_as
+            from crt.reporting.study_figures import degree_curves
 
             figure = degree_curves(table, f"{first['model']} on {first['dataset']}")
             save_as(figure, staging / "worst_case", ".svg", ".png")

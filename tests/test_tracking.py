@@ -425,3 +425,17 @@ def test_what_a_store_refuses_is_said_in_a_line(store, capfd):
     assert "disk is full" in str(caught.value)
     assert "INSERT" not in str(caught.value)
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_the_recipe_of_a_version(store):
+    """It tells how a version was trained, whatever its seed; where that is not stored it is empty."""
+    client = mlflow.MlflowClient()
+    client.create_registered_model("m")
+    for rate, seed in ((1e-5, 1), (1e-5, 2), (2e-5, 2)):
+        with mlflow.start_run() as run:
+            mlflow.log_params({"cfg.learning_rate": rate, "cfg.seed": seed})
+        client.create_model_version("m", f"runs:/{run.info.run_id}/m", tags={"run_id": run.info.run_id})
+    client.create_model_version("m", f"runs:/{run.info.run_id}/m")
+    found = [registry.recipe(f"m/{number}") for number in (1, 2, 3, 4)]
+    assert found[0] == found[1] != found[2] != ""
+    assert found[3] == ""

@@ -47,6 +47,10 @@ class Tracker(Protocol):
         """Return the digests of the inputs that a resolved model was trained on; None where that is not known."""
         ...
 
+    def recipe(self, source: str) -> str:
+        """Return what tells how a resolved model was trained, whatever its seed; empty where that is not known."""
+        ...
+
     def finished(self, kind: str, **params: str) -> frozenset[str]:
         """Return the keys of the measurements of a kind with these params that are stored whole."""
         ...
@@ -65,6 +69,10 @@ class Silent:
 
     def trained_on(self, source: str) -> None:
         """Return nothing."""
+
+    def recipe(self, source: str) -> str:  # noqa: ARG002
+        """Return nothing."""
+        return ""
 
     def finished(self, kind: str, **params: str) -> frozenset[str]:  # noqa: ARG002
         """Return nothing."""
@@ -90,6 +98,8 @@ class Group:
     model: ResolvedModel
     dataset: str
     """The data set as it was asked for: a name or a path."""
+    recipe: str = ""
+    """What tells how the model was trained, whatever its seed; empty where that is not known."""
 
     @property
     def overlap(self) -> tuple[str | None, str | None]:
@@ -313,7 +323,8 @@ def _groups(
         split, seen = load_split(task, scope.split or task.eval_split, source), seen_in[dataset]
         split = (_unseen(split, seen) if scope.exclude_seen else split).limited(scope.limit)
         known = from_main(accelerator, partial(tracker.trained_on, model.source))
-        group = Group(task, split, split.digest(), seen, known, predictor, model, dataset)
+        recipe = from_main(accelerator, partial(tracker.recipe, model.source))
+        group = Group(task, split, split.digest(), seen, known, predictor, model, dataset, recipe)
         leaked = group.leaked
         if leaked:
             log.info(
@@ -353,6 +364,7 @@ def params_of(group: Group, scope: Scope[M], loaded: Loaded | None) -> dict[str,
         "data_source": group.dataset,
         "max_samples": str(scope.limit or ""),
         "exclude_seen": str(scope.exclude_seen).lower(),
+        "recipe": group.recipe,
         **model_params(group.predictor, group.model.source),
     }
     return {name: value for name, value in params.items() if value}

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,8 @@ def named(cells: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
 def by_version(cells: pd.DataFrame, *within: str) -> pd.DataFrame:
     """Return the cells; versions of a registered model that share a name and a training seed are called `name@v1`, `name@v2`.
 
+    So are versions that were trained in several ways: those of one way are averaged over their seeds, `name@v1+v2`.
+
     Args:
         cells: oldest first.
         within: what has one table beside data set, model and training seed.
@@ -43,6 +45,9 @@ def by_version(cells: pd.DataFrame, *within: str) -> pd.DataFrame:
     cells = cells.iloc[np.argsort(~stray.to_numpy(), kind="stable")]
     known = cells[cells["predictor"].notna()].assign(place=lambda rows: cells.index.get_indexer(rows.index))
     names, faults = cells["model"].to_numpy(dtype=object, copy=True), []
+    for place, name in _by_recipe(known):
+        names[place] = name
+    known = known.assign(model=names[known["place"].to_numpy()])
     for (dataset, model, *_), rows in known.groupby(["dataset", "model", "train_seed", *within], dropna=False):
         if rows["predictor"].nunique() < 2:
             continue
@@ -65,6 +70,26 @@ def by_version(cells: pd.DataFrame, *within: str) -> pd.DataFrame:
             "their own and name one in experiments=…"
         )
     return cells.assign(model=names)
+
+
+def _by_recipe(cells: pd.DataFrame) -> Iterator[tuple[int, str]]:
+    """Yield place and name of the cells of models that were trained in several ways, where the versions of each way are known."""
+    if "recipe" not in cells:
+        return
+    for (dataset, model), rows in cells.groupby(["dataset", "model"]):
+        numbers = rows["model_source"].map(
+            lambda source: found[1] if (found := re.fullmatch(r"models:/.+/(\d+)", str(source))) else ""
+        )
+        if rows["recipe"].nunique() < 2 or (numbers == "").any() or rows["recipe"].isna().any():
+            continue
+        called = []
+        for recipe, places in rows.groupby("recipe")["place"]:
+            versions = sorted(set(numbers[rows["recipe"] == recipe]), key=int)
+            called.append(f"{model}@{'+'.join(f'v{number}' for number in versions)}")
+            yield from ((place, called[-1]) for place in places)
+        log.info(
+            "%s on %s: trained in %d ways, which stand side by side: %s", model, dataset, len(called), ", ".join(called)
+        )
 
 
 def _numbers(cells: pd.DataFrame) -> dict[str, int]:

@@ -39,6 +39,14 @@ class Kept:
 
         return registry.trained_on(source.removeprefix(REGISTERED))
 
+    def recipe(self, source: str) -> str:
+        """Return what tells how a registered model was trained; see `Tracker`."""
+        if not source.startswith(REGISTERED):
+            return ""
+        from crt.tracking import registry
+
+        return registry.recipe(source.removeprefix(REGISTERED))
+
     def finished(self, kind: str, **params: str) -> frozenset[str]:  # noqa: ARG002
         """Return nothing: all is measured."""
         return frozenset()

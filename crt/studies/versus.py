@@ -1,12 +1,14 @@
 """A candidate against a baseline: what changes on the clean texts and under each perturbation, and for which texts."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from crt.errors import TrackingError
+from crt.provenance import signature
 from crt.records import CLEAN, REGISTERED
 from crt.reporting.spreadsheet import write_csv
 from crt.reporting.table import PaperTable
@@ -91,7 +93,8 @@ def write(
         if {baseline, candidate} <= set(models):
             new, old = models[candidate], models[baseline]
             changed = pd.DataFrame(_changed(new, old)).assign(dataset=dataset)
-            tables.append(_table(dataset, new, old, changed, names=(baseline, candidate)))
+            mark = signature(cells[cells["dataset"] == dataset])
+            tables.append(replace(_table(dataset, new, old, changed, names=(baseline, candidate)), signature=mark))
             texts.append(changed[changed["what"] != ""])
     if not tables:
         raise TrackingError(f"no data set has cells of both {baseline} and {candidate}; evaluate both on one")

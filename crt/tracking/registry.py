@@ -300,6 +300,20 @@ def trained_on(reference: str) -> frozenset[str] | None:
     return frozenset(stored_table(run.info.artifact_uri, TRAINED_ON)["input"])
 
 
+RECIPE = (
+    "num_train_epochs", "train_batch_size", "gradient_accumulation_steps", "learning_rate", "weight_decay", "warmup_ratio",
+    "max_grad_norm", "selection_metric", "augment", "augment_prob", "augment_share", "max_length", "train_digest",
+)  # fmt: skip
+"""The params of a training by which its versions may be averaged: all but the seed."""
+
+
+def recipe(reference: str) -> str:
+    """Return 8 hexadecimal digits over how `name/version` was trained, whatever its seed; empty where that is not stored."""
+    stored = training_of(reference)
+    facts = [f"{name}={stored[name]}" for name in RECIPE if name in stored]
+    return sha256("\n".join(facts).encode()).hexdigest()[:8] if facts else ""
+
+
 def training_of(reference: str) -> dict[str, str]:
     """Return what is stored of the training of `name/version`: the params of its run, where that is there, and its tags."""
     client = mlflow.MlflowClient()

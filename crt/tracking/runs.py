@@ -249,6 +249,10 @@ class MlflowTracker:
         """Return the digests of the inputs that a model was trained on; None where that is not known, as for any but a registered one."""
         return registry.trained_on(source.removeprefix("models:/")) if source.startswith("models:/") else None
 
+    def recipe(self, source: str) -> str:
+        """Return what tells how a registered model was trained, see `registry.recipe`; of any other it is empty."""
+        return registry.recipe(source.removeprefix(REGISTERED)) if source.startswith(REGISTERED) else ""
+
     def log_params(self, params: Mapping[str, object]) -> None:
         """Log params of the run; a value that was logged before stays."""
         present = self.client.get_run(self.run_id).data.params

@@ -92,6 +92,22 @@ def test_versions_of_several_training_seeds_are_averaged():
     assert set(select(cells)["model"]) == {"bert"}
 
 
+def test_versions_that_were_trained_otherwise_are_not_averaged(caplog):
+    """Seeds of one way of training are one row; another way is another row, also with other seeds."""
+    caplog.set_level("INFO", "crt")
+    trained = [(1, "42", "a"), (2, "43", "a"), (3, "44", "b")]
+    cells = frame(
+        *(
+            {"predictor": f"p{number}", "model_source": f"models:/m/{number}", "train_seed": seed, "recipe": recipe}
+            for number, seed, recipe in trained
+        )
+    )
+    assert select(cells)["model"].tolist() == ["bert@v1+v2", "bert@v1+v2", "bert@v3"]
+    assert "bert on tnews: trained in 2 ways, which stand side by side: bert@v1+v2, bert@v3" in caplog.text
+    assert set(select(cells.assign(recipe="a"))["model"]) == {"bert"}
+    assert set(select(cells.assign(recipe=["a", "b", None]))["model"]) == {"bert"}
+
+
 UNTOLD = {
     "folders": ({"model_source": "a"}, {"model_source": "b"}),
     "a version and a folder": ({}, {"model_source": "b"}),

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from crt.door import door, say, tracked, ui_command
-from crt.door.options import OUTPUT, TEXT, Listed, option
+from crt.door.options import NUMBER, OUTPUT, TEXT, Listed, option
 from crt.invocation import next_command
 
 
@@ -27,6 +27,12 @@ from crt.invocation import next_command
     click.FloatRange(0, min_open=True),
     1.0,
     "Accuracies are called alike if the interval lies within so many points.",
+)
+@option(
+    "table_prob",
+    NUMBER,
+    "",
+    "Prob of the tables for a paper; default: the largest that every data set was measured at.",
 )
 @OUTPUT
 @door
@@ -55,8 +61,9 @@ def main(**o: Any) -> None:
         assert tracker is not None
         chosen = {name: ",".join(o[name]) for name in ("experiments", "models", "datasets")}
         margin = "" if o["margin"] == 100 * MARGIN else f"{o['margin']:g}"
+        dose = "" if o["table_prob"] is None else f"{o['table_prob']:g}"
         chosen |= {name: o[name] for name in ("baseline", "candidate", "split")}
-        again = next_command("compare", chosen | {"margin": margin})
+        again = next_command("compare", chosen | {"margin": margin, "table_prob": dose})
         found = compare.write_comparison(
             tracker,
             cells,
@@ -65,6 +72,7 @@ def main(**o: Any) -> None:
             significance=o["significance"],
             figures=not o["no_figures"],
             margin=o["margin"] / 100,
+            table_prob=o["table_prob"],
             studies=studies,
         )
         if found.verdict is not None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crt.perturbations.text import HAN
+from crt.errors import CrtError
 from crt.records import CLEAN, Study
-from crt.redaction import printable
+from crt.reporting.latex import in_latex
 from crt.reporting.markdown import Markdown, bold, code, line
 from crt.reporting.markdown import table as markdown
 from crt.scoring.contrasts import CLEAN_ACC
@@ -23,14 +23,17 @@ from crt.scoring.summary import DASH, KEYS, NO_EFFECT, UNTOUCHED, Comparison, in
 EDITED = "texts edited"
 """What stands in place of a model where a row is about the texts."""
 
+SEEDS_EDIT = f" {EDITED}: share that a seed changes at all (in brackets: that any of the seeds changes)."
+"""What a caption says of such a row."""
+
+SHARE = "prob: share of the sites that are edited. n: texts."
+"""What a caption says of the columns that a table of one dose does not have."""
+
 STARRED = ("perturbed_acc", "acc_drop")
 """The metrics that the tests of clean against perturbed answers speak of."""
 
 MAJORITY, WEAK = "majority class", " †"
 """What stands in place of a model in the row of the most frequent label, and behind the name of a weak model."""
-
-CHINESE = r"\usepackage{xeCJK}"
-"""What LaTeX needs to set Chinese names."""
 
 
 def detail_table(cells: pd.DataFrame) -> pd.DataFrame:
@@ -73,26 +76,13 @@ class PaperTable:
         return self.markdown()
 
     def latex(self) -> str:
-        """Return the table in LaTeX, the values of `best` bold; its first line says what the preamble must load."""
-        chinese = any(re.search(f"[{HAN}]", text) for line in (self.header, *self.rows) for text in line)
-        lines = [
-            rf"% preamble: \usepackage{{booktabs}}{' and, for XeLaTeX, ' + CHINESE if chinese else ''}",
-            r"\begin{table}[t]",
-            r"\centering\small",
-            rf"\caption{{{_tex(self.caption)}}}",
-            r"\begin{tabular}{ll" + "r" * (len(self.header) - 2) + "}",
-            r"\toprule",
-            " & ".join(_tex(h) for h in self.header) + r" \\",
-        ]
-        previous = ""
-        for r, row in enumerate(self.rows):
-            if row[0] != previous:
-                lines.append(r"\midrule")
-                previous = row[0]
-            values = [rf"\textbf{{{_tex(v)}}}" if (r, c) in self.best else _tex(v) for c, v in enumerate(row)]
-            lines.append(" & ".join(values) + r" \\")
-        lines += [r"\bottomrule", r"\end{tabular}", f"% {' '.join(printable(self.signature).split())}", r"\end{table}"]
-        return "\n".join(lines) + "\n"
+        """Return the table in LaTeX: the first sentence of the caption above it, the others below, values of `best` bold."""
+        title, _, note = self.caption.partition(". ")
+        label = re.sub(r"\W+", "-", self.metric)
+        return in_latex(
+            self.header, self.rows, self.best, caption=f"{title.removesuffix('.')}.", note=note, label=label,
+            comment=self.signature,
+        )  # fmt: skip
 
 
 def paper_table(found: Comparison, metric: str, evidence: Evidence | None = None) -> PaperTable:
@@ -147,6 +137,42 @@ def paper_table(found: Comparison, metric: str, evidence: Evidence | None = None
     return PaperTable(metric, header, rows, best, caption, found.signature)
 
 
+def dose_of_paper(summary: pd.DataFrame, prob: float | None = None) -> float:
+    """Return the prob of the tables of one dose: the one asked for, else the largest that every data set was measured at.
+
+    Raises:
+        CrtError: it was not measured.
+    """
+    probs = [set(rows["prob"]) for _, rows in summary.groupby("dataset")]
+    measured = sorted(set().union(*probs))
+    if prob is None:
+        return max(set.intersection(*probs) or measured) if probs else 0.0
+    if prob not in measured:
+        raise CrtError(
+            f"table_prob={prob:g} was not measured; measured: {', '.join(f'{p:g}' for p in measured) or 'none'}"
+        )
+    return prob
+
+
+def at_dose(table: PaperTable, prob: float) -> PaperTable:
+    """Return a paper table at one prob alone, as it stands in a paper: models by perturbations.
+
+    Args:
+        table: from `paper_table`, with other rows or without.
+        prob: one of those in the table.
+    """
+    dose = f"{prob:g}"
+    kept = [k for k, row in enumerate(table.rows) if row[2] in (dose, DASH) and row[1] != EDITED]
+    rows = tuple((*table.rows[k][:2], *table.rows[k][4:]) for k in kept)
+    best = frozenset((kept.index(r), c if c < 2 else c - 2) for r, c in table.best if r in kept)
+    sizes = {f"{row[0]}: {row[3]} texts" for row in (table.rows[k] for k in kept)}
+    caption = table.caption.replace(
+        SHARE, f"{100 * prob:g} % of the sites are edited (prob {dose}). {'; '.join(sorted(sizes))}."
+    )
+    caption = caption.replace(SEEDS_EDIT, "")
+    return replace(table, header=(*table.header[:2], *table.header[4:]), rows=rows, best=best, caption=caption)
+
+
 def with_edited(table: PaperTable, doses: pd.DataFrame) -> PaperTable:
     """Return a paper table with a row below each data set and prob: how many of the texts were edited at all.
 
@@ -167,10 +193,7 @@ def with_edited(table: PaperTable, doses: pd.DataFrame) -> PaperTable:
             told = (shares.get((row[0], row[2], name), DASH) for name in table.header[4:])
             rows.append((row[0], EDITED, *row[2:4], *told))
     best = frozenset((places[r], c) for r, c in table.best)
-    caption = (
-        f"{table.caption} {EDITED}: share that a seed changes at all (in brackets: that any of the seeds changes)."
-    )
-    return replace(table, rows=tuple(rows), best=best, caption=caption)
+    return replace(table, rows=tuple(rows), best=best, caption=f"{table.caption}{SEEDS_EDIT}")
 
 
 def _share(edited: float, by_any: float) -> str:
@@ -351,7 +374,7 @@ def _caption(summary: pd.DataFrame, metric: str, evidence: Evidence, *, bold: bo
     ]
     said = [
         f"{metric} in percent ({METRICS[metric].summary}), mean±std (n-1) over {'; '.join(spans)}.",
-        "prob: share of the sites that are edited. n: texts.",
+        SHARE,
     ]
     if not evidence.duels.empty:
         said.append(
@@ -370,17 +393,3 @@ def _caption(summary: pd.DataFrame, metric: str, evidence: Evidence, *, bold: bo
             f"{WEAK.strip()}: {', or '.join(sorted(set(evidence.weak.values())))}; it stands outside all tests."
         )
     return " ".join(said)
-
-
-_TEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-        "[": "{[}", "*": "{*}",  # bare, they would be arguments of the line end before them
-        "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "≈": r"$\approx$", "†": r"\textdagger{}",
-        DASH: "--", "\n": " ", "\t": " ",
-    }
-)  # fmt: skip
-
-
-def _tex(text: str) -> str:
-    return printable(text).translate(_TEX)

@@ -19,7 +19,9 @@ from crt.reporting.pairs import pair_tables
 from crt.reporting.spreadsheet import write_csv
 from crt.reporting.table import (
     PaperTable,
+    at_dose,
     detail_table,
+    dose_of_paper,
     dose_tables,
     paper_table,
     study_tables,
@@ -72,7 +74,10 @@ FILES = Files(
         **{
             name: text
             for metric in TABLES
-            for name, text in formats(f"paper_table_{metric}", f"{metric} of each model", *TEXTS).items()
+            for name, text in (
+                *formats(f"paper_table_{metric}", f"{metric} of each model at one prob", *TEXTS).items(),
+                *formats(f"table_{metric}", f"{metric} of each model at every prob", *TEXTS).items(),
+            )
         },
         "classes.csv": "recall and frequency of each label, clean and perturbed",
         "rank_stability.csv": "how often other texts give the same order of the models",
@@ -308,6 +313,7 @@ def write_comparison(
     significance: bool,
     figures: bool,
     margin: float = MARGIN,
+    table_prob: float | None = None,
     studies: pd.DataFrame | None = None,
 ) -> Published:
     """Write tables, figures and the page into a folder and to the run, and a summary run for each model and data set.
@@ -320,6 +326,7 @@ def write_comparison(
         significance: compute intervals, tests and weak spots from the stored outcomes.
         figures: draw them.
         margin: accuracies that differ by less are called alike.
+        table_prob: of the tables of one dose; None: the largest.
         studies: from `select_studies`.
     """
     beside = () if studies is None else study_tables(studies, STUDIES)
@@ -328,6 +335,7 @@ def write_comparison(
             _write_studies(beside, staging)
         return Published((), beside, cells, None)
     found = Comparison.of(cells)
+    dose = dose_of_paper(found.summary, table_prob)
     stacked = read_stacked(cells) if significance else {}
     evidence, edited = weigh(stacked, margin=margin), doses(found.summary, stacked)
     tables = tuple(
@@ -340,7 +348,8 @@ def write_comparison(
         write_csv(found.summary, staging / "summary.csv")
         write_csv(dose_area(cells), staging / "dose_area.csv")
         for table in tables:
-            _write(table, staging, f"paper_table_{table.metric}")
+            _write(table, staging, f"table_{table.metric}")
+            _write(at_dose(table, dose), staging, f"paper_table_{table.metric}")
         _write(told.verdict.table, staging, "verdict")
         for table in (*dose_tables(found, edited), *pair_tables(evidence, found.signature)):
             _write(table, staging, f"table_{slug(table.metric)}")

@@ -62,7 +62,7 @@ def test_a_comparison_with_evidence(invoke, tmp_path, monkeypatch):
     for key, value in means["prediction_shift"].max().items():
         assert shift[key] <= value + 1e-9  # labels that one seed gains and another loses offset each other
     assert pd.read_csv(folder / "rank_stability.csv")["perturbation"].tolist() == ["clean", "all"]
-    assert "| ocnli | texts edited | 0.3 |" in (folder / "paper_table_acc_drop.md").read_text()
+    assert "| ocnli | texts edited | 0.3 |" in (folder / "table_acc_drop.md").read_text()
     assert "| space | 0.3 |" in (folder / "table_doses_ocnli.md").read_text()
     assert "side perturbed" in set(pd.read_csv(folder / "slices.csv")["slice"])
     page = (folder / "report.html").read_text()
@@ -71,6 +71,10 @@ def test_a_comparison_with_evidence(invoke, tmp_path, monkeypatch):
     assert "Holm" in (folder / "paper_table_acc_drop.md").read_text()
     assert "\\*: differs" not in (folder / "paper_table_attack_success_rate.md").read_text()
     assert (folder / "table_wins_ocnli.tex").exists()
+    paper = (folder / "paper_table_acc_drop.md").read_text()
+    assert paper.startswith("| data set | model | clean acc | homophone | space | mean |")
+    assert "30 % of the sites are edited (prob 0.3)" in paper
+    assert "texts edited" not in paper
     assert "| ocnli | majority class |" in shown
     assert "| data set | model | n | clean acc | majority class | mean drop |" in shown
     run = mlflow.search_runs(filter_string="tags.`crt.kind` = 'compare'").iloc[0]

@@ -34,7 +34,7 @@ LEAST = 2
 STRENGTH = 4.0
 """Inverse strength of the L2 penalty."""
 
-STEPS, GRADIENT = 50, 1e-3
+STEPS, GRADIENT = 100, 1e-4
 """The fit ends after so many steps, or at so small a gradient."""
 
 BATCH = 1024

@@ -145,7 +145,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
             libraries=_WORDS, trusted=frozenset(("negations", "polarity")),
         ),
         Perturbation(
-            "ime", "slips of pinyin input, a word for another: same letters, fuzzy sound, wrong key: 期间 -> 其间",
+            "ime", "slips of pinyin input, a word for another: same letters or a fuzzy sound: 期间 -> 其间",
             partial(substitution, within=False), "ime", resources=(*_POLARITY, *_READINGS), libraries=_WORDS,
         ),
         Perturbation(
@@ -158,14 +158,14 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation(
             "pinyin", "words, or a character of them, written as pinyin: 安全 -> anquan, 讨厌 -> 讨yan", pinyin,
-            resources=_READINGS, libraries=_WORDS, trusted=frozenset(("negations",)),
+            resources=(*_READINGS, "perturbations/letters.json"), libraries=_WORDS, trusted=frozenset(("negations",)),
         ),
         Perturbation(
-            "letters", "a Latin letter for a character, or for each of a phrase: 傻逼 -> 傻b, 垃圾 -> lj", letters, "letters",
+            "letters", "a Latin letter for a character, or for each of a word: 傻逼 -> 傻b, 垃圾 -> lj", letters, "letters",
             resources=_READINGS, libraries=_WORDS, trusted=frozenset(("polarity",)),
         ),
         Perturbation(
-            "digits", "digits that sound alike, with letters too: 三八 -> 38, 去死 -> q4", digits, "digits",
+            "digits", "digits that sound alike, where they read as no amount: 三八 -> 38, 去死 -> q4", digits, "digits",
             resources=_READINGS, libraries=_WORDS, trusted=frozenset(("numbers", "polarity")),
         ),
         Perturbation(

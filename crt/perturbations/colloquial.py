@@ -10,6 +10,7 @@ from typing import Any
 
 from crt.errors import ResourceError
 from crt.perturbations.engine import SiteFinder
+from crt.perturbations.guards import TITLE, outside
 from crt.perturbations.text import dictionary, words
 from crt.records import Site
 from crt.resources import Table
@@ -38,7 +39,7 @@ def _allowed(condition: frozenset[str], word: str) -> bool:
 
 
 def colloquial(table: Table) -> SiteFinder:
-    """Find the words of the table, and those that people mix up; a word that is both has the options of both."""
+    """Find the words of the table, and those that people mix up, outside titles; a word that is both has the options of both."""
     mixed: dict[str, list[Confusion]] = {}
     for confusion in confusions(table):
         for word in confusion.words:
@@ -56,7 +57,7 @@ def colloquial(table: Table) -> SiteFinder:
                 sites.append(Site(start, end, tuple(options)))
         return tuple(sites)
 
-    return find
+    return outside(TITLE, find)
 
 
 def confusions(table: Table) -> tuple[Confusion, ...]:

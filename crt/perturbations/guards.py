@@ -62,14 +62,14 @@ LATIN = rf"{_LETTER}+(?:[.,:/%+&'_\-]{_LETTER}+)*[%+]*"
 
 NUMERALS = "〇零一二三四五六七八九十百千万亿两俩仨几半壹贰叁肆伍陆柒捌玖拾佰仟萬億兩倆幾貳參陸"
 
-_COUNTED = (
+COUNTED = (
     "个個只隻条條张張本把座间間家口位名件次遍趟回天年月日号號秒周岁歲元块塊毛角斤克吨噸米里层層楼樓级級星届屆期集部首"
     "支枝棵颗顆粒滴朵片辆輛架艘列台臺套双雙副群组組排串束堆份杯瓶碗盘盤盒包袋箱桶罐壶壺锅鍋餐顿頓场場局轮輪圈句字页頁"
     "章节節段篇则則题題项項种種类類款代辈輩倍折"
 )
 """Measure words after which 一 is a number too."""
 
-_MEASURES = f"[{_COUNTED}等分时時点點成步脚声聲行道面样樣頭头些下起边邊人者点钟钱]"
+_MEASURES = f"[{COUNTED}等分时時点點成步脚声聲行道面样樣頭头些下起边邊人者点钟钱]"
 
 NUMBER = "|".join(
     (
@@ -77,11 +77,20 @@ NUMBER = "|".join(
         f"第[{NUMERALS}]{_MEASURES}?",
         f"[{NUMERALS}]分之[{NUMERALS}]+",
         f"[{NUMERALS.replace('一', '')}][多来余餘]?{_MEASURES}?",
-        f"一[{_COUNTED}]",
+        f"一[{COUNTED}]",
         f"(?<=[0-9０-９]){_MEASURES}",
     )
 )
 """Numbers in Han characters, with what they count: 第二天, 一家三口, 百分之五; 一 alone counts before a measure word only."""
+
+TITLE = re.compile("《(?:[^《》]|《[^《》]*》)*》")
+"""The title of a work, in which no other word stands."""
+
+QUANTITY = re.compile(
+    "[很许好太最更较]?[多少]数?|许多|不少|大多|(?:一|大|小|各)?部[分份]|[全局]部|所有|全[体都]|大[半批量]|一[批些]|"
+    "[国海境省市校室]?[内外]|个别|唯一|单个|双方|各[个种类]|每[个次]"
+)
+"""Words of how much or how many, and of within or without: a slip in one, or another word, states another fact."""
 
 RUN_OF_NUMERALS = re.compile("[零〇一二三四五六七八九十百千万亿两]{2,}")
 """What a blank may not part either: 二十."""
@@ -172,11 +181,11 @@ _RISKY = frozenset(f"{NEGATORS}难難他她它牠祂{NUMERALS}")
 def _alike(old: str, options: tuple[str, ...]) -> tuple[str, ...]:
     if _RISKY.isdisjoint(old) and all(map(_RISKY.isdisjoint, options)):
         return options
-    return tuple(option for option in options if _means_the_same(old, option))
+    return tuple(option for option in options if means_the_same(old, option))
 
 
 @lru_cache(maxsize=1 << 16)
-def _means_the_same(old: str, new: str) -> bool:
+def means_the_same(old: str, new: str) -> bool:
     """Return whether a replacement keeps the negations, and brings in neither a person nor a numeral."""
     brought = {char for char in new if char in NUMERALS or PRONOUNS.match(char)} - set(old)
     return negations(old) == negations(new) and not brought

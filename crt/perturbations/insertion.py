@@ -13,8 +13,8 @@ SPACE = (" ",)
 INVISIBLE = ("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff")
 """Characters without a width: space, non-joiner, joiner, word joiner, no-break space."""
 
-PUNCTUATION = ("，", "、", "。", "！", "？", "；", "：", "…")
-"""Marks of Chinese punctuation, the most usual first."""
+PUNCTUATION = ("，", "、", "。", "！", "；", "：", "…")
+"""Marks of Chinese punctuation, the most usual first; ？ would make a question of a statement."""
 
 WITHIN_WORDS = PUNCTUATION[:2]
 """Those that slip into a word; one that ends a sentence would end it there."""
@@ -30,11 +30,13 @@ def blanks(options: tuple[str, ...]) -> SiteFinder:
 
 
 def punctuation() -> SiteFinder:
-    """Find the gaps where a mark may be inserted: any between two words, a comma within one, none after a negation."""
+    """Find the gaps where a mark may be inserted: any between two words, a comma within one, none after a negation or 对."""
 
     def find(text: str) -> tuple[Site, ...]:
-        ends = {end for _, end in words(text)}
-        gaps = [gap.start() for gap in BETWEEN_HAN.finditer(text)]
-        return tuple(Site(at, at, PUNCTUATION if at in ends else WITHIN_WORDS) for at in gaps)
+        spans = words(text)
+        ends = {end for _, end in spans}
+        bound = {end for start, end in spans if text[start:end] == "对"}  # before a mark it says "right", and not "to"
+        gaps = (gap.start() for gap in BETWEEN_HAN.finditer(text))
+        return tuple(Site(at, at, PUNCTUATION if at in ends else WITHIN_WORDS) for at in gaps if at not in bound)
 
     return after_no_negator(find)

@@ -1,6 +1,6 @@
 """Slips of the hand inside a word: `swap`, `repeat` and `delete`.
 
-Only Han characters in words of at least two are sites, and none that negates. A slip makes no other word.
+Only Han characters in words of at least two are sites, and none that negates or says how much. A slip makes no other word.
 """
 
 import re
@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.guards import NEGATOR, negations
+from crt.perturbations.guards import NEGATOR, QUANTITY, negations
 from crt.perturbations.text import HAN, dictionary, words
 from crt.records import Site
 
 _RUN = re.compile(f"[{HAN}]+")
+
+_NAMES = ("nr", "ns", "nt", "nz")
+"""How jieba's tags of names begin: of persons, places, bodies and brands."""
 
 Slip = Callable[[str], Iterator[Site]]
 
@@ -27,17 +30,18 @@ def swap(word: str) -> Iterator[Site]:
 
 
 def repeat(word: str) -> Iterator[Site]:
-    """Type a character twice: 电影 -> 电电影."""
-    for start, run in _runs(word):
+    """Type a character twice: 电影 -> 电电影, but not 路遥 -> 路遥遥, another person."""
+    last = len(word) - _tag(word).startswith("nr")
+    for start, run in _runs(word[:last]):
         for at, char in enumerate(run, start):
             yield Site(at, at + 1, (char * 2,))
 
 
 def delete(word: str) -> Iterator[Site]:
-    """Leave one character of a word out: 电影 -> 电, but not 我们 -> 我."""
-    if _RUN.fullmatch(word) and not negations(word) and not word.endswith("们"):
+    """Leave one character of a word out: 电影 -> 电, but not 我们 -> 我, nor 王琦瑶 -> 王琦."""
+    if _RUN.fullmatch(word) and not negations(word) and not word.endswith("们") and not _tag(word).startswith(_NAMES):
         left = dict.fromkeys(word[:at] + word[at + 1 :] for at in reversed(range(len(word))))
-        if options := tuple(rest for rest in left if len(rest) == 1 or rest not in dictionary()):
+        if options := tuple(filter(_nothing_else, left)):
             yield Site(0, len(word), options)
 
 
@@ -55,12 +59,22 @@ def slips(slip: Slip, *, after_negators: bool = True) -> SiteFinder:
         negated = False
         for start, end in words(text):
             word = text[start:end]
-            if end - start > 1 and not negated:
+            if end - start > 1 and not negated and not QUANTITY.fullmatch(word):
                 sites += [Site(start + first, start + last, options) for first, last, options in sites_of(word)]
             negated = not after_negators and bool(negations(word))
         return tuple(sites)
 
     return find
+
+
+def _nothing_else(rest: str) -> bool:
+    """Return whether what is left of a word is no other word, like 性化 of 人性化, nor a degree of nothing, like 很 of 很快."""
+    return rest not in "很最更太较极" if len(rest) == 1 else rest not in dictionary() and rest[0] != "性"
+
+
+def _tag(word: str) -> str:
+    """Return the part of speech of a word, as jieba's dictionary has it; empty if it lacks the word."""
+    return dictionary().get(word, (0, ""))[1]
 
 
 def _runs(word: str) -> Iterator[tuple[int, str]]:

@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 from crt.perturbations.engine import SiteFinder
+from crt.perturbations.guards import means_the_same
+from crt.perturbations.polarity import keeps_polarity
 from crt.perturbations.sound import readings, sounds_of
 from crt.perturbations.text import grammatical, tokens
 from crt.records import Site
 from crt.resources import Table
 
 Entries = Mapping[str, tuple[str, ...]]
+
+PER_CHARACTER = 3
+"""How many options each character of a word adds to the word's own."""
 
 _Spots = tuple[tuple[int, int, tuple[str, ...]], ...]
 """Start, end and options of each key in a word."""
@@ -22,7 +27,8 @@ def substitution(table: Table, *, within: bool = True) -> SiteFinder:
     """Find the keys of a table, the longest at each position first, from left to right.
 
     A key is a word of the segmentation, or several, or stands within one: none is found across half a word. The key
-    行/hang2 is the character 行 where it is read so; 行 is then no site where it is read otherwise.
+    行/hang2 is the character 行 where it is read so; 行 is then no site where it is read otherwise. A key of several
+    characters that stands within a word may also be written with one of its characters replaced, its own options first.
 
     Args:
         table: the keys and their options.
@@ -89,10 +95,22 @@ def _inside(
                 key = f"{key}/{spoken[at]}"
             if at + length <= len(word) and (options := entries.get(key)):
                 end = at + length
-                found.append((at, end, options))
+                if length > 1 and lengths is not None:
+                    options = (*options, *_in_part(entries, read, key, spoken[at:end]))
+                found.append((at, end, tuple(dict.fromkeys(options))))
                 break
         at = end
     return tuple(found)
+
+
+def _in_part(entries: Entries, read: frozenset[str], word: str, spoken: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a word with one character replaced: the first option of each character, then the second: 费物, 废务."""
+    columns = []
+    for at, char in enumerate(word):
+        options = entries.get(f"{char}/{spoken[at]}" if char in read else char, ())[:PER_CHARACTER]
+        columns.append([word[:at] + option + word[at + 1 :] for option in options])
+    spelt = (option for row in zip_longest(*columns) for option in row if option is not None)
+    return tuple(option for option in spelt if means_the_same(word, option) and keeps_polarity(word, option))
 
 
 def _lengths(entries: Entries) -> dict[str, list[int]]:

@@ -1,11 +1,13 @@
 """The table of homophones: words that an input method offers for the same letters, and characters of the same sound.
 
 A key may name a reading ("行/hang2"): such a character is replaced only where it is read so. Options stand best first:
-same tone before other tone, frequent before rare.
+what people were seen to write (`homophone_attested.tsv`), same tone before other tone, frequent before rare.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
 
 from readings import MAIN_SHARE, NEGATIONS, NUMERALS, OPTION_SHARE, REFUSALS, mains, phrases
 from sources import common, dictionary, frequency, table
@@ -42,6 +44,7 @@ def toneless(sounds: Iterable[str]) -> str:
     return " ".join(sound[:-1] for sound in sounds)
 
 
+@cache
 def offered() -> dict[str, str]:
     """Return the sound of each character that is offered, the most frequent first."""
     chars = sorted(filter(safe, common()), key=lambda char: (-frequency().get(char, 0), char))
@@ -102,6 +105,16 @@ def words() -> dict[str, list[str]]:
     return entries
 
 
+def seen_first(file: str, entries: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return entries with what people were seen to write, as a file beside this one lists it, before all else."""
+    lines = (Path(__file__).parent / file).read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {**entries, **{key: list(dict.fromkeys([*seen, *entries.get(key, ())])) for key, *seen in rows}}
+
+
 def build() -> str:
     """Return the text of resources/perturbations/homophone.json."""
-    return table("homophone", characters() | words(), licence=LICENCE, source=SOURCE)
+    entries = seen_first("homophone_attested.tsv", characters() | words())
+    return table(
+        "homophone", entries, licence=f"{LICENCE}; attested forms CC0-1.0", source=f"{SOURCE}; attested forms by hand"
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from readings import REFUSALS, mains, numbered
 from sources import common, table, unihan
-from split import UNSAFE, decompositions
+from split import UNSAFE, decompositions, shown
 
 from crt.perturbations.polarity import keeps_polarity
 
@@ -24,15 +24,6 @@ MOST = 2
 
 KEPT = UNSAFE | REFUSALS | set("億萬無兩")
 """Never changed and never put in: negations and numerals, in either script."""
-
-
-def shown(char: str) -> bool:
-    """Return whether fonts for Chinese have the character: those for mainland China have the set GBK."""
-    try:
-        char.encode("gbk")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def syllable(char: str) -> str:

@@ -20,6 +20,8 @@ OPTION_SHARE, MAIN_SHARE = 0.85, 0.95
 NEGATIONS, NUMERALS = frozenset("不没无未非别莫勿"), frozenset("零一二三四五六七八九十百千万亿两")
 REFUSALS = frozenset("否拒禁甭毋唔冇")
 """They negate too, in most words."""
+CORRECTED = {"嬷": "mo2"}
+"""Characters whose first reading in Unihan is not that of today (kTGHZ2013)."""
 _TONES = {"\u0304": "1", "\u0301": "2", "\u030c": "3", "\u0300": "4"}
 
 
@@ -56,7 +58,7 @@ def mains() -> dict[str, Main]:
                 counts[official] = counts.pop(neutral)
         sound = max(counts, key=lambda sound: (counts[sound], sound == official, sound))
         found[char] = Main(sound, counts[sound] / sum(counts.values()))
-    return found
+    return found | {char: Main(sound, 1.0) for char, sound in CORRECTED.items()}
 
 
 @cache

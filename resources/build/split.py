@@ -34,6 +34,15 @@ def decompositions() -> Mapping[str, tuple[str, tuple[str, ...]]]:
     return found
 
 
+def shown(char: str) -> bool:
+    """Return whether fonts for Chinese have the character: those for mainland China have the set GBK."""
+    try:
+        char.encode("gbk")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def parts(char: str) -> str | None:
     """Return the two parts of a character as they are typed; None if it has not two that people can read and type."""
     whole = frozenset(common(3))
@@ -51,8 +60,8 @@ def parts(char: str) -> str | None:
 
 
 def _typable(part: str) -> bool:
-    """Return whether a part that is no common character is one at all, like 喿, and no stroke."""
-    return len(part) == 1 and "\u3400" <= part <= "\u9fff"
+    """Return whether a part that is no common character is one at all, like 喿, that input methods have (GBK), unlike 㝵."""
+    return len(part) == 1 and part >= "\u4e00" and shown(part)
 
 
 def build() -> str:

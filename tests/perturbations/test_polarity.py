@@ -67,8 +67,8 @@ def test_the_table_of_a_user_is_filtered(tmp_path):
 
 @pytest.mark.parametrize("name", PERTURBATIONS)
 def test_whoever_is_filtered_says_so(name):
-    """Another list has the cells measured again whose sites it decides."""
-    assert ("polarity.json" in PERTURBATIONS[name].resources) == (name in (*FILTERED, "evade"))
+    """Another list has the cells measured again whose sites it decides; the last two are made of finders that are filtered."""
+    assert ("polarity.json" in PERTURBATIONS[name].resources) == (name in (*FILTERED, "evade", "mixture"))
 
 
 def test_the_list_is_broad_and_says_one_thing_of_a_word():

@@ -8,7 +8,15 @@ from typing import ClassVar, Generic, TypeVar
 from crt.catalogue import Task
 from crt.errors import CrtError, GridError, unknown
 from crt.files import is_file, no_such
-from crt.perturbations import PAIRS, PERTURBATIONS, REFERENCE_PERTURBATIONS, WAYS_TO_EVADE, Loaded, load
+from crt.perturbations import (
+    PAIRS,
+    PERTURBATIONS,
+    REFERENCE_PERTURBATIONS,
+    WAYS_TO_EVADE,
+    Loaded,
+    find_perturbation,
+    load,
+)
 from crt.perturbations.engine import FIELDS
 from crt.perturbations.own_words import OwnWords
 from crt.records import CLEAN, Cell, Degree, Measurement
@@ -100,6 +108,8 @@ class Scope(Generic[M]):
     """Columns of the user's own data."""
     name: str | None = None
     """What the user's own data are called; None: as their file or folder."""
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    """Data sets that are neither in TASKS nor in files, by their name in `datasets`."""
     shard: Shard | None = None
     """The part of the measurements that falls to this worker; None: all of them."""
 
@@ -120,8 +130,8 @@ class Scope(Generic[M]):
         if self.name and len(self.datasets) > 1:
             faults.append(f"name is for one data set, and there are {len(self.datasets)}; measure them one by one")
         faults += self._data_set_faults()
-        known = {*PERTURBATIONS, PAIRS.name}
-        faults += [unknown("perturbation", p, PERTURBATIONS) for p in self.perturbations if p not in known]
+        named = [name for name in self.perturbations if name != PAIRS.name]
+        faults += [fault for name in named for fault in _perturbation_faults(name)]
         if PAIRS.name in self.perturbations and not self.pairs:
             faults.append("perturbation 'pairs' needs pairs=FILE: texts, and how somebody wrote them")
         if self.pairs and not is_file(self.pairs):
@@ -143,7 +153,7 @@ class Scope(Generic[M]):
         """
         words = OwnWords.read(self.protect, self.only)
         return [
-            load(name, self.tables.get(name), words, ways=self.ways if PERTURBATIONS[name].takes_words else ())
+            load(name, self.tables.get(name), words, ways=self.ways if find_perturbation(name).takes_words else ())
             for name in self.perturbations
             if name != PAIRS.name
         ]
@@ -170,6 +180,8 @@ class Scope(Generic[M]):
 
     def task(self, dataset: str) -> Task:
         """Return the task of one of the data sets."""
+        if dataset in self.tasks:
+            return self.tasks[dataset]
         own = self.columns
         return find_task(dataset, text=own.text, text_pair=own.text_pair, label=own.label, name=self.name)
 
@@ -255,6 +267,14 @@ def measurement_title(cell: Measurement) -> str:
 
 def _seed_faults(seeds: Sequence[int]) -> list[str]:
     return [f"seed {s} is negative" for s in seeds if s < 0]
+
+
+def _perturbation_faults(name: str) -> list[str]:
+    try:
+        find_perturbation(name)
+    except CrtError as error:
+        return [str(error)]
+    return []
 
 
 def _table_faults(name: str, own: OwnTable) -> list[str]:

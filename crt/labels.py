@@ -20,6 +20,11 @@ def label_of(row: Row, column: str) -> str:
     value = row.values.get(column)
     if hasattr(value, "__len__") and not isinstance(value, str):
         raise DataError(f"{row.where}: column '{column}' holds {value!r}, which is no label")
+    return spelled(value)
+
+
+def spelled(value: object) -> str:
+    """Return a label as text, without blanks around it; a missing one, of whatever kind, is empty."""
     if value is None or value != value:  # noqa: PLR0124  NaN is how pandas says missing
         return ""
     if isinstance(value, float) and value.is_integer():

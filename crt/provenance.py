@@ -57,7 +57,8 @@ class Setting:
     def resources(self) -> dict[str, str]:
         """The digest of each resource that the measurement depends on, by its path."""
         paths = self.loaded.perturbation.resources if self.loaded else self.fact_resources
-        return {path: manifest()[path] for path in paths}
+        outside = {"source": self.loaded.perturbation.source} if self.loaded and self.loaded.perturbation.source else {}
+        return {path: manifest()[path] for path in paths} | outside
 
     @property
     def libraries(self) -> dict[str, str]:

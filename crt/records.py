@@ -83,8 +83,14 @@ class ResolvedModel:
 TINY = "tiny"
 """Spec, for training only, of a small character-level BERT with random weights."""
 
+TFIDF = "tfidf"
+"""Spec of the character n-grams with logistic regression that are fitted to the training examples."""
+
 RULE = "rule"
 """Spec of the rule classifier."""
+
+REGISTERED, LOGGED = "models:/", "runs:/"
+"""How a spec begins that MLflow resolves: a version of the registry, a model that a run has logged."""
 
 CLEAN = "clean"
 """The perturbation of a clean cell, whose prob and seed are 0."""

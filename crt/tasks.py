@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -44,6 +44,8 @@ class Source:
     """Folder that holds `chnsenticorp/`, `ocnli/` and `tnews/` in the published formats; None: the hub."""
     revision: str | None = None
     """Revision of the hub data set."""
+    rows: Sequence[Row] | None = None
+    """The rows of the user's own data, where they are in memory already; None: they are in files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,14 @@ def find_task(
         if columns[one] == columns[other]:
             raise DataError(f"{path}: {one} and {other} both name '{columns[one]}'; name the column of each")
     files = {"all": path.name} if path.is_file() else _split_files(path)
+    root = path if path.is_dir() else path.parent
+    return replace(own_task(own, files, text=text, text_pair=text_pair, label=label), root=root)
+
+
+def own_task(name: str, files: Mapping[str, str], *, text: str, text_pair: str | None, label: str) -> Task:
+    """Return the task of the user's own data; see `find_task` for the arguments."""
     return Task(
-        name=own,
+        name=name,
         summary="the user's own data",
         labels=(),
         fields=((text,),) if text_pair is None else ((text,), (text_pair,)),
@@ -121,7 +129,6 @@ def find_task(
         eval_split=next((split for split in ("test", "validation", "all") if split in files), "test"),
         unlabelled=ABSENT,
         label_column=label,
-        root=path if path.is_dir() else path.parent,
     )
 
 
@@ -191,6 +198,11 @@ def labels_of(task: Task, source: Source) -> tuple[str, ...]:
     return tuple(counts)
 
 
+def with_labels(task: Task, source: Source) -> Task:
+    """Return the task with its labels; see `labels_of`."""
+    return replace(task, labels=labels_of(task, source))
+
+
 def load_split(task: Task, split: str, source: Source) -> Split:
     """Read one split of a task whose labels are known.
 
@@ -247,6 +259,8 @@ def check_split(task: Task, split: str, source: Source) -> None:
         known = (*task.files, SELECTION) if "train" in task.files else tuple(task.files)
         meant = next((ours for ours, names in SPLITS.items() if split.lower() in names), split)
         raise DataError(one_of(f"{task.name} has no split '{split}'", meant, known, "It has"))
+    if source.rows is not None:
+        return
     root = task.root or source.data_dir
     if root is None and task.hub is None:
         raise DataError(
@@ -302,7 +316,7 @@ def _rows(task: Task, split: str, source: Source) -> list[Row]:
     root = task.root or source.data_dir
     if root is None and task.hub is not None:
         return read_hub(task.hub.repository, task.hub.config, split, source.revision)
-    rows = read_rows((root or Path()) / task.files[split])
+    rows = list(source.rows) if source.rows is not None else read_rows((root or Path()) / task.files[split])
     if task.hub is None and not any(task.label_column in row.values for row in rows):
         raise _no_column(task, rows[0], (task.label_column,))
     return rows

@@ -51,7 +51,9 @@ MODELS_TEXT = """
 ## Models
 
 What the option `model` takes. A checkpoint has labels of its own, which must be those of the data set, by name or by `label_map`;
-the others take those of the data set. How to add a kind: [adding.md](adding.md).
+the others take those of the data set. A function gets a list of texts (of tuples of two, for pairs) and gives for each a label, or a
+row of probabilities in the order of its attribute `labels`, else of the labels of the data set. A checkpoint is read without running
+code; a model of another flavour of MLflow, and a function, are code that is run. How to add a kind: [adding.md](adding.md).
 """
 STUDIES_TEXT = """
 ## Studies

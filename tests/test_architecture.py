@@ -40,6 +40,7 @@ LAYERS = {
             "crt.files",
             "crt.invocation",
             "crt.liveness",
+            "crt.outside",
             "crt.randomness",
             "crt.records",
             "crt.redaction",
@@ -68,7 +69,9 @@ LAYERS = {
         "numpy pandas opencc jieba rjieba rapidfuzz scipy",
     ),
     "models": Layer(
-        ("crt.models*",), "ground reading values models", "numpy torch transformers accelerate safetensors requests"
+        ("crt.models*",),
+        "ground reading values models",
+        "numpy torch transformers accelerate safetensors requests sklearn pandas mlflow",
     ),
     "tracking": Layer(
         ("crt.tracking*",),
@@ -82,6 +85,7 @@ LAYERS = {
         "ground reading values models tracking reporting studies",
         "numpy pandas rapidfuzz sklearn",
     ),
+    "api": Layer(("crt.api",), "ground reading values models tracking reporting studies", "pandas"),
     "door": Layer(("crt.door*",), "ground reading values models tracking door", "click"),
     "commands": Layer(
         ("crt.__main__", "crt.commands*", "crt.studies.*.command", "entrypoints*"),
@@ -171,7 +175,7 @@ def test_imports_of_others(module):
 
 
 HOMES = {
-    "mlflow": ("crt.tracking.*",),
+    "mlflow": ("crt.tracking.*", "crt.models.registered"),
     "sqlalchemy": ("crt.tracking.*",),
     "matplotlib": ("crt.reporting.drawing", "crt.reporting.*figures"),
     "click": ("crt.door*", "crt.commands*", "crt.studies.*.command"),
@@ -180,7 +184,7 @@ HOMES = {
 
 @pytest.mark.parametrize(("distribution", "homes"), HOMES.items())
 def test_few_homes(distribution, homes):
-    """MLflow and SQLAlchemy are imported in one folder, matplotlib in drawing and figures, click by the commands."""
+    """MLflow and SQLAlchemy are imported in one folder (and where a model of MLflow is loaded), matplotlib in drawing and figures, click by the commands."""
     users = {m for m in SOURCES for found in imports(m) if found.module.partition(".")[0] == distribution}
     assert users
     strangers = {module for module in users if not any(fnmatchcase(module, home) for home in homes)}
@@ -248,6 +252,7 @@ SHARED = {"crt.studies"} | {
         "cells",
         "choice",
         "evidence",
+        "kept",
         "memory",
         "outcomes",
         "outputs",
@@ -263,6 +268,7 @@ def test_studies_stand_alone(module):
     """No experiment imports another: they share the outcomes and the writing of results, and each its own folder."""
     own = {".".join(module.split(".")[:3])} if module.split(".")[2] in STUDIES else set()
     used = {found.module for found in imports(module) if found.module.startswith("crt.studies.")}
+    own |= {"crt.studies.compare"} if module == "crt.studies.versus" else set()  # a comparison of two models
     strangers = {name for name in used - SHARED if ".".join(name.split(".")[:3]) not in own}
     assert layer_of(module) == "commands" or not strangers, strangers
 

@@ -355,8 +355,11 @@ def test_registry(store, tiny_checkpoint, accelerator, monkeypatch):
             )
         reference, message = registered(value, digest)
         said.append(message)
-        assert registry.resolve("models:/crt-tnews@tiny-s1")[1] == reference
-    assert [registry.resolve(f"models:/crt-tnews{v}")[1] for v in ("@best", "/1")] == ["crt-tnews/3", "crt-tnews/1"]
+        assert registry.resolve("models:/crt-tnews@tiny-s1").source == f"models:/{reference}"
+    assert [registry.resolve(f"models:/crt-tnews{v}").source for v in ("@best", "/1")] == [
+        "models:/crt-tnews/3",
+        "models:/crt-tnews/1",
+    ]
     assert "is version 1 (accuracy 0.5000), the first" in said[0]
     assert "stays version 1 (accuracy 0.5000); this is version 2 (accuracy 0.4000)" in said[1]
     assert "moves from version 1 (accuracy 0.5000) to version 3 (accuracy 0.6000)" in said[2]
@@ -366,7 +369,7 @@ def test_registry(store, tiny_checkpoint, accelerator, monkeypatch):
         "this is version 5 (accuracy 0.5500)"
     )
     assert mlflow.MlflowClient().get_model_version("crt-tnews", "1").tags["value"] == "0.5"
-    folder, _ = registry.resolve("models:/crt-tnews@best")
+    folder = registry.resolve("models:/crt-tnews@best").spec
     options = PredictOptions(max_length=64)
     ours, stored = (load_predictor(spec, TASK, accelerator, options) for spec in (str(tiny_checkpoint), folder))
     assert stored.fingerprint == ours.fingerprint
@@ -379,11 +382,12 @@ def test_registry(store, tiny_checkpoint, accelerator, monkeypatch):
         registry.resolve("models:/crt-news@best")
     Path(folder).rename(folder + "-moved")
     with pytest.raises(
-        TrackingError, match=r"files of model models:/crt-tnews@best, version 3, cannot be read from .*ln -s NEW OLD"
+        TrackingError,
+        match=r"files of model models:/crt-tnews@best \(models:/crt-tnews/3\) cannot be read from .*ln -s NEW OLD",
     ):
         registry.resolve("models:/crt-tnews@best")
     Path(folder).symlink_to(folder + "-moved")
-    assert registry.resolve("models:/crt-tnews@best")[1] == "crt-tnews/3"
+    assert registry.resolve("models:/crt-tnews@best").source == "models:/crt-tnews/3"
     monkeypatch.setattr(registry, "_TOGETHER", 0)  # version 3 was registered long ago, and the alias moved back by hand
     assert registered(0.55, "a")[1].endswith("moves from version 1 (accuracy 0.5000) to version 6 (accuracy 0.5500)")
 
@@ -421,3 +425,17 @@ def test_what_a_store_refuses_is_said_in_a_line(store, capfd):
     assert "disk is full" in str(caught.value)
     assert "INSERT" not in str(caught.value)
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_the_recipe_of_a_version(store):
+    """It tells how a version was trained, whatever its seed; where that is not stored it is empty."""
+    client = mlflow.MlflowClient()
+    client.create_registered_model("m")
+    for rate, seed in ((1e-5, 1), (1e-5, 2), (2e-5, 2)):
+        with mlflow.start_run() as run:
+            mlflow.log_params({"cfg.learning_rate": rate, "cfg.seed": seed})
+        client.create_model_version("m", f"runs:/{run.info.run_id}/m", tags={"run_id": run.info.run_id})
+    client.create_model_version("m", f"runs:/{run.info.run_id}/m")
+    found = [registry.recipe(f"m/{number}") for number in (1, 2, 3, 4)]
+    assert found[0] == found[1] != found[2] != ""
+    assert found[3] == ""

@@ -30,7 +30,6 @@ def main(**o: Any) -> None:
 
 
 def _sheet(o: dict[str, Any]) -> None:
-    from dataclasses import replace
 
     from crt.grid import Grid
     from crt.records import RULE
@@ -40,10 +39,10 @@ def _sheet(o: dict[str, Any]) -> None:
     reach_hub([task], (), data)
 
     from crt.studies import audit, outputs
-    from crt.tasks import labels_of, load_split
+    from crt.tasks import load_split, with_labels
 
     outputs.check(o["output_dir"])
-    task = replace(task, labels=labels_of(task, data))
+    task = with_labels(task, data)
     examples = load_split(task, grid.split or task.eval_split, data).examples
     loaded = grid.loaded()
     sheet, key = audit.sheet(

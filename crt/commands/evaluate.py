@@ -12,6 +12,7 @@ from crt.door.options import (
     PREDICT,
     SHARD,
     SUBJECTS,
+    TEXT,
     WHOLE,
     Listed,
     option,
@@ -35,6 +36,12 @@ from crt.invocation import next_command
 @DATA
 @PREDICT
 @OUTPUT
+@option(
+    "model_name",
+    TEXT,
+    "",
+    "What the tables call the model; default: its base model, versions of one as NAME@v1, NAME@v2.",
+)
 @option("force", bool, "false", "Measure cells again that are stored already.")
 @option(
     "shard", SHARD, "", "Measure only the cells that fall to one of several workers, like 2/4; compare reads them all."
@@ -43,6 +50,7 @@ from crt.invocation import next_command
 @door
 def main(**o: Any) -> None:
     """Measure every (model, dataset, perturbation, prob, seed) as an MLflow run; stored cells are skipped."""
+    from crt.errors import GridError
     from crt.records import RULE
     from crt.resources import resource_dir
 
@@ -55,16 +63,20 @@ def main(**o: Any) -> None:
         seeds=o["seeds"] if o["seed"] is None else (o["seed"],),
         **with_pairs(o),
     )
+    if o["model_name"] and len(grid.models) > 1:
+        raise GridError([f"model_name is for one model, and there are {len(grid.models)}; measure them one by one"])
     data = source(o)
     reach_hub([grid.task(name) for name in grid.datasets], grid.models, data)
 
+    from crt.models import renamed
     from crt.studies import benchmark, cards, outputs, results
     from crt.studies.cells import Silent
 
     outputs.check(o["output_dir"], results.FILES)
     name = f"{'+'.join(grid.models) or 'best model'} on {'+'.join(grid.datasets)}"
     with tracked("grid", name, settings(o), o["precision"]) as (accelerator, tracker):
-        keys = benchmark.run(grid, data, prediction(o), accelerator, tracker or Silent(), force=o["force"])
+        load = renamed(o["model_name"])
+        keys = benchmark.run(grid, data, prediction(o), accelerator, tracker or Silent(), load=load, force=o["force"])
         if tracker and grid.shard:
             say(f"the files in {o['output_dir']} show shard {grid.shard} alone; for all: {next_command('compare')}")
         if tracker and keys:

@@ -33,7 +33,12 @@ DEFAULT = TrainOptions()
 
 @click.command()
 @option("dataset", str, "chnsenticorp", DATASET)
-@option("model", str, DEFAULT.model, "Hub id, folder, models:/name@alias, or tiny (random weights).")
+@option(
+    "model",
+    str,
+    DEFAULT.model,
+    "Hub id, folder, models:/name@alias, tiny (random weights), or tfidf (fitted in seconds, no GPU).",
+)
 @option("num_train_epochs", click.IntRange(min=1), DEFAULT.num_train_epochs, "Passes over the training examples.")
 @option(
     "train_batch_size",

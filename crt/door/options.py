@@ -128,7 +128,10 @@ def options(*several: Callable[[Command], Command]) -> Callable[[Command], Comma
 
 
 DATASET = "chnsenticorp, tnews, ocnli, sample, or the path of your own file or folder."
-MODEL = "rule, a checkpoint folder, a hub id, models:/crt-tnews@best; default: the registered best."
+MODEL = (
+    "rule, tfidf, a checkpoint folder, a hub id, models:/crt-tnews@best, or your own python:MODULE:FUNCTION; default: the "
+    "registered best."
+)
 SPLIT = (
     "Split to evaluate on, selection: what models are chosen on; default: test for chnsenticorp, validation for others."
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +12,8 @@ from crt.catalogue import Task
 from crt.errors import ModelError, one_of
 from crt.files import exists
 from crt.labels import label_map_for, same_label
-from crt.records import RULE, TINY, Input, Prediction
+from crt.outside import load_offered, offered
+from crt.records import LOGGED, REGISTERED, RULE, TFIDF, TINY, Input, Prediction
 from crt.tasks import Source, slug
 
 if TYPE_CHECKING:
@@ -21,8 +23,8 @@ BASELINES = ("bert-base-chinese", "hfl/chinese-roberta-wwm-ext", "hfl/chinese-ma
 """The encoders that the baselines matrix trains by default."""
 
 
-EMBEDDING, ZEROSHOT = "embedding", "zeroshot"
-"""What stands before the colon of a spec: a sentence encoder with class means, a language model with a prompt."""
+EMBEDDING, ZEROSHOT, PYTHON = "embedding", "zeroshot", "python"
+"""What stands before the colon of a spec: a sentence encoder with class means, a language model with a prompt, a function."""
 
 
 class Predictor(Protocol):
@@ -63,6 +65,40 @@ class Predictor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A predictor that the tables call otherwise."""
+
+    predictor: Predictor
+    """The model."""
+    name: str
+    """What it is called."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Those of the model."""
+        return self.predictor.labels
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the model."""
+        return self.predictor.fingerprint
+
+    @property
+    def train_seed(self) -> int | None:
+        """That of the model."""
+        return self.predictor.train_seed
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """Those of the model."""
+        return self.predictor.settings
+
+    def predict(self, inputs: Sequence[Input]) -> Prediction:
+        """Return what the model says."""
+        return self.predictor.predict(inputs)
+
+
+@dataclass(frozen=True, slots=True)
 class PredictOptions:
     """How a transformer predicts."""
 
@@ -85,7 +121,7 @@ class ModelKind:
     summary: str
     """One line for the reference page."""
     start: str
-    """What its specs begin with, up to a colon; without one it is the whole spec; empty: any other spec."""
+    """What its specs begin with, up to a colon or slash; without one it is the whole spec; empty: any other spec."""
     load: Callable[[str, Task, "Accelerator", PredictOptions, Source], Predictor]
     """Loads a model, given what follows `start`."""
     own_labels: bool
@@ -95,7 +131,7 @@ class ModelKind:
 
     def fits(self, spec: str) -> bool:
         """Tell whether a spec asks for this kind."""
-        return spec.startswith(self.start) if self.start[-1:] in ("", ":") else spec == self.start
+        return spec.startswith(self.start) if self.start[-1:] in ("", ":", "/") else spec == self.start
 
 
 def _load_rule(_: str, task: Task, *__: object) -> Predictor:
@@ -106,6 +142,26 @@ def _load_rule(_: str, task: Task, *__: object) -> Predictor:
 
 def _load_tiny(*_: object) -> Predictor:
     raise ModelError(f"'{TINY}' has random weights and is for training only: train it first, then evaluate it")
+
+
+def _load_tfidf(_: str, task: Task, __: "Accelerator", options: PredictOptions, source: Source) -> Predictor:
+    from crt.models.tfidf import load_tfidf
+
+    return load_tfidf(task, options, source)
+
+
+def _load_python(spec: str, task: Task, _: "Accelerator", options: PredictOptions, source: Source) -> Predictor:
+    from crt.models.function import load_python
+
+    return load_python(spec, task, options, source)
+
+
+def _load_registered(
+    start: str, rest: str, task: Task, _: "Accelerator", options: PredictOptions, source: Source
+) -> Predictor:
+    from crt.models.registered import load_registered
+
+    return load_registered(start + rest, task, options, source)
 
 
 def _load_embedding(
@@ -140,6 +196,22 @@ MODELS: Mapping[str, ModelKind] = {
             "tiny", "a small BERT with random weights, for training only: `tiny`", TINY, _load_tiny, own_labels=False, on_hub=False
         ),
         ModelKind(
+            "tfidf", "character n-grams and logistic regression, fitted to the training split in seconds, a floor: `tfidf`", TFIDF,
+            _load_tfidf, own_labels=False, on_hub=False,
+        ),
+        ModelKind(
+            "python", "a function from a list of texts to labels or probabilities: `python:PACKAGE.MODULE:FUNCTION`",
+            f"{PYTHON}:", _load_python, own_labels=False, on_hub=False,
+        ),
+        ModelKind(
+            "registered", "a model of any other flavour in MLflow's registry, whose code is run: `models:/NAME/VERSION`, `models:/NAME@ALIAS`",
+            REGISTERED, partial(_load_registered, REGISTERED), own_labels=True, on_hub=False,
+        ),
+        ModelKind(
+            "logged", "the same, as a run has logged it: `runs:/RUN/PATH`",
+            LOGGED, partial(_load_registered, LOGGED), own_labels=True, on_hub=False,
+        ),
+        ModelKind(
             "embedding", "a sentence encoder and the mean of each class of the training split: `embedding:ID`",
             f"{EMBEDDING}:", _load_embedding, own_labels=False, on_hub=True,
         ),
@@ -148,7 +220,7 @@ MODELS: Mapping[str, ModelKind] = {
             f"{ZEROSHOT}:", _load_zeroshot, own_labels=False, on_hub=True,
         ),
         ModelKind(
-            "checkpoint", "a sequence classifier of transformers: a folder, a hub id, `models:/NAME@ALIAS` or `models:/NAME/VERSION`",
+            "checkpoint", "a sequence classifier of transformers: a folder, a hub id, or as MLflow holds it, `models:/NAME@ALIAS`, `models:/NAME/VERSION`",
             "", _load_checkpoint, own_labels=True, on_hub=True,
         ),
     )
@@ -156,9 +228,24 @@ MODELS: Mapping[str, ModelKind] = {
 """The kinds of models by name; the last one fits every spec that none before it does."""
 
 
+GROUP = "crt.models"
+"""The entry points by which an installed package offers a kind: its name, and a `ModelKind` or a function like its `load`."""
+
+
 def kind_of(spec: str) -> tuple[ModelKind, str]:
-    """Return the kind of model that a spec asks for, and what follows the start of the spec."""
+    """Return the kind of model that a spec asks for, and what follows the start of the spec.
+
+    A spec `NAME:REST` may be of a kind that an installed package offers.
+    """
     kind = next(kind for kind in MODELS.values() if kind.fits(spec))
+    name, colon, _ = spec.partition(":")
+    if not kind.start and colon and (point := offered(GROUP, name)):
+        found = load_offered(point)
+        kind = (
+            found
+            if isinstance(found, ModelKind)
+            else ModelKind(name, "", f"{name}:", found, own_labels=False, on_hub=False)
+        )
     return kind, spec.removeprefix(kind.start)
 
 
@@ -185,6 +272,15 @@ def load_predictor(
     """
     kind, rest = kind_of(spec)
     return kind.load(rest, task, accelerator, options, source or Source())
+
+
+def renamed(name: str | None) -> Callable[[str, Task, "Accelerator", PredictOptions, Source], Predictor]:
+    """Return what loads a model as `load_predictor` does, under another name; None: under its own."""
+
+    def load(spec: str, task: Task, accelerator: "Accelerator", options: PredictOptions, source: Source) -> Predictor:
+        return Named(load_predictor(spec, task, accelerator, options, source), str(name))
+
+    return load if name else load_predictor
 
 
 def predict_all(predictor: Predictor, inputs: Sequence[Input]) -> Prediction:

@@ -1,13 +1,15 @@
 """The few things that the processes of one run tell each other."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 import torch
 import transformers
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from accelerate.utils import broadcast_object_list, gather_object
 
 from crt.errors import CrtError, ModelError
@@ -50,6 +52,30 @@ def start(precision: str = "auto") -> Accelerator:
     if alone and os.environ.get("OMP_NUM_THREADS") in (None, unset):
         torch.set_num_threads(_cores())
     return accelerator
+
+
+@contextmanager
+def borrowed(precision: str = "auto", *, kept: bool = False) -> Iterator[Accelerator]:
+    """Give the accelerator to a part of a program that is not ours, and leave its process as it was.
+
+    Args:
+        precision: see `start`.
+        kept: something that needs the accelerator outlives the context.
+    """
+    environment, verbosity = dict(os.environ), transformers.logging.get_verbosity()
+    bars = transformers.logging.is_progress_bar_enabled()
+    threads, fresh = torch.get_num_threads(), not AcceleratorState._shared_state  # noqa: SLF001  nothing else tells
+    try:
+        yield start(precision)
+    finally:
+        if fresh and not kept:
+            AcceleratorState._reset_state(reset_partial_state=True)  # noqa: SLF001  else the user's own would be refused
+        torch.set_num_threads(threads)
+        transformers.logging.set_verbosity(verbosity)
+        if bars:
+            transformers.logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+        os.environ.clear()
+        os.environ.update(environment)
 
 
 def _cores() -> int:

@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from crt.errors import lookup
+from crt.errors import UnknownName, unknown
+from crt.outside import imported, load_offered, offered, source_digest
 from crt.perturbations.alignment import as_written
 from crt.perturbations.answering import in_script, or_simplified
 from crt.perturbations.colloquial import colloquial
-from crt.perturbations.engine import SiteFinder
+from crt.perturbations.engine import SiteFinder, checked
 from crt.perturbations.evade import Way, evade, in_the_way_of
 from crt.perturbations.garden_path import garden_path
 from crt.perturbations.guards import entries_meaning_alike, guarded, meaning_alike, uncut
@@ -51,6 +52,8 @@ class Perturbation:
     trusted: frozenset[str] = frozenset()
     """What its rule or its table was read for, so that it may write it otherwise: "negations" (没 -> 沒), "numbers" (万 -> 萬),
     "polarity", "latin" (B -> Ｂ)."""
+    source: str = ""
+    """Digest of the source of one from outside of crt; empty: it is one of crt's own."""
     reads: Literal["words", "looks", "text"] = "words"
     """What its sites come from: words, which are the same in either script; the looks of characters; the text as it stands."""
 
@@ -249,6 +252,31 @@ REFERENCE_PERTURBATIONS = ("homophone", "shape", "traditional", "space", "punctu
 """The perturbations of the reference protocol: the default grid."""
 
 
+GROUP = "crt.perturbations"
+"""The entry points by which an installed package offers a perturbation: the name, and the function that makes its site finder."""
+
+
+def find_perturbation(name: str) -> Perturbation:
+    """Return the perturbation of a name: a key of PERTURBATIONS, `PACKAGE.MODULE:FUNCTION`, or what a package offers.
+
+    Those from outside are held to all guards, and their sites are looked at as they are found.
+
+    Raises:
+        UnknownName: there is none.
+        CrtError: it cannot be imported.
+    """
+    if name in PERTURBATIONS:
+        return PERTURBATIONS[name]
+    point = offered(GROUP, name)
+    if point is None and ":" not in name:
+        raise UnknownName(unknown("perturbation", name, PERTURBATIONS))
+    factory = load_offered(point) if point else imported(name)
+    summary = (factory.__doc__ or "").strip().partition("\n")[0]
+    return Perturbation(
+        name, summary, lambda: checked(factory(), name), libraries=_WORDS, source=source_digest(factory)
+    )
+
+
 def load(name: str, table: OwnTable | None = None, words: OwnWords = NO_WORDS, *, ways: tuple[str, ...] = ()) -> Loaded:
     """Return the perturbation of that name.
 
@@ -262,7 +290,7 @@ def load(name: str, table: OwnTable | None = None, words: OwnWords = NO_WORDS, *
         UnknownName: there is none.
         ResourceError: its table is missing or malformed.
     """
-    perturbation = lookup("perturbation", name, PERTURBATIONS)
+    perturbation = find_perturbation(name)
     trusted = perturbation.trusted
     loaded: Table | None = None
     if perturbation.takes_words:

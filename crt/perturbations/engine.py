@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crt import randomness
+from crt.errors import ResourceError
 from crt.records import Edit, Example, Input, Perturbed, Site
 
 SiteFinder = Callable[[str], tuple[Site, ...]]
@@ -29,6 +30,27 @@ FIELDS: dict[str, tuple[int, ...]] = {"both": (0, 1), "first": (0,), "second": (
 """Which fields of a pair are perturbed; a single text is field 0."""
 
 _TAKE, _PICK = 0, 1
+
+
+def checked(find: SiteFinder, name: str) -> SiteFinder:
+    """Return a site finder that looks at what it finds.
+
+    Raises:
+        ResourceError: when it is called: its sites are not sorted, overlap, or have an option that changes nothing.
+    """
+
+    def found(text: str) -> tuple[Site, ...]:
+        sites, end = tuple(Site(*site) for site in find(text)), 0
+        for number, site in enumerate(sites):
+            same_start = number > 0 and site.start == sites[number - 1].start
+            if not (end <= site.start <= site.end <= len(text)) or same_start:
+                raise ResourceError(f"{name}: the sites of {text!r} are not sorted, or overlap, or lie outside: {site}")
+            if not site.options or text[site.start : site.end] in site.options:
+                raise ResourceError(f"{name}: a site of {text!r} has no option, or one that changes nothing: {site}")
+            end = site.end
+        return sites
+
+    return found
 
 
 @dataclass(frozen=True, slots=True)

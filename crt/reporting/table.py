@@ -72,6 +72,9 @@ class PaperTable:
         ]
         return Markdown(f"{markdown(self.header, rows, texts=2)}\n{line(self.caption)}\n\n{code(self.signature)}\n")
 
+    def __str__(self) -> str:
+        return self.markdown()
+
     def latex(self) -> str:
         """Return the table in LaTeX: the first sentence of the caption above it, the others below, values of `best` bold."""
         title, _, note = self.caption.partition(". ")

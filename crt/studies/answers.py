@@ -34,11 +34,11 @@ def resolved(spec: str, task: Task, accelerator: "Accelerator", tracker: "Mlflow
 
 def at_hand(model: ResolvedModel) -> ResolvedModel:
     """Return the model where this process can read it: another machine fetches the version that the main one chose."""
-    if not model.source.startswith("models:/") or is_folder(model.spec):
+    if model.spec == model.source or is_folder(model.spec):
         return model
     from crt.tracking import registry
 
-    return ResolvedModel(registry.resolve(model.source)[0], model.source)
+    return registry.resolve(model.source)
 
 
 def model_params(predictor: Predictor, source: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crt.grid import Grid
-from crt.models import PredictOptions
+from crt.models import PredictOptions, load_predictor
 from crt.perturbations import Loaded
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.records import CLEAN, Cell, MeasurementRecord, Prediction
@@ -18,7 +18,7 @@ from crt.scoring.slices import facts_of
 from crt.scoring.summary import UNTOUCHED, no_effect
 from crt.studies import cells, memory
 from crt.studies.answers import Answers
-from crt.studies.cells import Group, Tracker, each, params_of
+from crt.studies.cells import Group, Load, Tracker, each, params_of
 from crt.studies.outcomes import changed_fields, example_pairs, outcome_columns, outcome_of
 from crt.tasks import Source
 
@@ -35,6 +35,7 @@ def run(
     accelerator: "Accelerator",
     tracker: Tracker,
     *,
+    load: Load = load_predictor,
     force: bool = False,
 ) -> dict[str, tuple[str, ...]]:
     """Measure every cell of the grid that is not stored yet; return the keys of all of them, each with its model as asked for.
@@ -45,9 +46,11 @@ def run(
         options: how transformers predict.
         accelerator: device and processes; every process must call this.
         tracker: where cells are stored; only that of the main process is used.
+        load: gives the predictor of a spec.
         force: measure the stored cells again.
     """
-    return cells.run(grid, partial(_measure, grid), _told, source, options, accelerator, tracker, force=force)
+    measure = partial(_measure, grid)
+    return cells.run(grid, measure, _told, source, options, accelerator, tracker, load=load, force=force)
 
 
 def _measure(

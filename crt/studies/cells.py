@@ -21,11 +21,11 @@ from crt.pairs import Pair, of_examples, read_pairs
 from crt.perturbations import PAIRS, Loaded, load_pairs
 from crt.perturbations.engine import find_sites, perturb_all
 from crt.provenance import Setting, fingerprint
-from crt.records import CLEAN, Input, MeasurementRecord, ResolvedModel
+from crt.records import CLEAN, REGISTERED, Input, MeasurementRecord, ResolvedModel
 from crt.scoring import slices
 from crt.studies.answers import at_hand, model_params
 from crt.studies.outcomes import distance_of
-from crt.tasks import Source, Split, check_split, input_digest, labels_of, load_split, seen_in_training
+from crt.tasks import Source, Split, check_split, input_digest, load_split, seen_in_training, with_labels
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -47,6 +47,10 @@ class Tracker(Protocol):
         """Return the digests of the inputs that a resolved model was trained on; None where that is not known."""
         ...
 
+    def recipe(self, source: str) -> str:
+        """Return what tells how a resolved model was trained, whatever its seed; empty where that is not known."""
+        ...
+
     def finished(self, kind: str, **params: str) -> frozenset[str]:
         """Return the keys of the measurements of a kind with these params that are stored whole."""
         ...
@@ -65,6 +69,10 @@ class Silent:
 
     def trained_on(self, source: str) -> None:
         """Return nothing."""
+
+    def recipe(self, source: str) -> str:  # noqa: ARG002
+        """Return nothing."""
+        return ""
 
     def finished(self, kind: str, **params: str) -> frozenset[str]:  # noqa: ARG002
         """Return nothing."""
@@ -90,6 +98,8 @@ class Group:
     model: ResolvedModel
     dataset: str
     """The data set as it was asked for: a name or a path."""
+    recipe: str = ""
+    """What tells how the model was trained, whatever its seed; empty where that is not known."""
 
     @property
     def overlap(self) -> tuple[str | None, str | None]:
@@ -138,6 +148,9 @@ class Group:
 Measure = Callable[[Group, Sequence[Loaded], dict[M, str]], Iterator[MeasurementRecord]]
 """Yields the record of each measurement that is missing, by its key, in the order in which they are to be stored."""
 
+Load = Callable[[str, Task, "Accelerator", PredictOptions, Source], Predictor]
+"""Loads the predictor of a spec, as `load_predictor` does."""
+
 Tell = Callable[[Mapping[str, float]], str]
 """Says in a few words what the metrics of a measurement are."""
 
@@ -151,6 +164,7 @@ def run(
     accelerator: "Accelerator",
     tracker: Tracker,
     *,
+    load: Load = load_predictor,
     force: bool = False,
 ) -> dict[str, tuple[str, ...]]:
     """Measure everything in scope that is not stored yet; return the keys of all of it, each with its model as asked for.
@@ -165,22 +179,17 @@ def run(
         options: how transformers predict.
         accelerator: device and processes; every process must call this.
         tracker: where measurements are stored; only that of the main process is used.
+        load: gives the predictor of a spec.
         force: measure again what is stored.
     """
     loaded = scope.loaded()
     pairs = [pair for pairs in read_pairs(scope.pairs).values() for pair in pairs] if scope.pairs else []
     finished: set[str] = set()
     keys: dict[str, tuple[str, ...]] = {}
-    known: dict[tuple[str, str], dict[int | None, str]] = {}
-    for group in _groups(scope, source, options, accelerator, tracker):
+    known: dict[tuple[str, str], list[Group]] = {}
+    for group in _groups(scope, source, options, accelerator, tracker, load):
         predictor, dataset = group.predictor, group.task.name
-        alike = known.setdefault((predictor.name, dataset), {})
-        other = alike.setdefault(predictor.train_seed, predictor.fingerprint)
-        if other != predictor.fingerprint or (None in alike and len(alike) > 1):
-            raise ModelError(
-                f"two models on {dataset} are both called {predictor.name}, and their training seeds do not tell them apart: "
-                "a table could not either; evaluate them into two experiments (--experiment-name)"
-            )
+        _check_name(known, group)
         here = [*loaded, *_real_pairs(pairs, group, scope.pairs)]
         plan = _plan(scope, group, here, from_main(accelerator, partial(getattr, group, "overlap")))
         if not force:  # of this model on this data set alone: an experiment may hold thousands of others
@@ -204,6 +213,28 @@ def run(
                     "[%d/%d] %s: %s", number, len(pending), measurement_title(record.measurement), tell(record.metrics),
                 )  # fmt: skip
     return keys
+
+
+def _check_name(known: dict[tuple[str, str], list[Group]], group: Group) -> None:
+    """Note a group; make sure that a table can tell it from those before it, by name, training seed or version.
+
+    Raises:
+        ModelError: it cannot.
+    """
+    name, dataset = group.predictor.name, group.task.name
+    before = known.setdefault((name, dataset), [])
+    for other in before:
+        seeds = group.predictor.train_seed, other.predictor.train_seed
+        sources = group.model.source, other.model.source
+        registered = {source.rpartition("/")[0] for source in sources}
+        versions = len(registered) == 1 and all(source.startswith(REGISTERED) for source in sources)
+        apart = None not in seeds and len(set(seeds)) == 2
+        if other.predictor.fingerprint != group.predictor.fingerprint and not (apart or versions):
+            raise ModelError(
+                f"two models on {dataset} are both called {name}, and neither training seeds nor versions tell them apart: a "
+                "table could not either; evaluate them one by one, each with a model_name"
+            )
+    before.append(group)
 
 
 def _real_pairs(pairs: Sequence[Pair], group: Group, path: Path | None) -> Iterator[Loaded]:
@@ -272,13 +303,14 @@ def _groups(
     options: PredictOptions,
     accelerator: "Accelerator",
     tracker: Tracker,
+    load: Load,
 ) -> Iterator[Group]:
     """Yield every model on every data set; data and specs of all of them are looked at before the first is yielded."""
     tasks, seen_in, models = {}, {}, {}
     for dataset in scope.datasets:
         task = scope.task(dataset)
         if "train" in task.files:
-            task = replace(task, labels=labels_of(task, source))
+            task = with_labels(task, source)
         check_split(task, scope.split or task.eval_split, source)
         tasks[dataset], seen_in[dataset] = task, seen_in_training(task, source, scope.split or task.eval_split)
         for spec in scope.models:
@@ -286,12 +318,13 @@ def _groups(
             models[dataset, spec] = at_hand(from_main(accelerator, resolve))
     for (dataset, _), model in models.items():
         task = tasks[dataset]
-        predictor = load_predictor(model.spec, task, accelerator, options, source)
+        predictor = load(model.spec, task, accelerator, options, source)
         task = replace(task, labels=predictor.labels)
         split, seen = load_split(task, scope.split or task.eval_split, source), seen_in[dataset]
         split = (_unseen(split, seen) if scope.exclude_seen else split).limited(scope.limit)
         known = from_main(accelerator, partial(tracker.trained_on, model.source))
-        group = Group(task, split, split.digest(), seen, known, predictor, model, dataset)
+        recipe = from_main(accelerator, partial(tracker.recipe, model.source))
+        group = Group(task, split, split.digest(), seen, known, predictor, model, dataset, recipe)
         leaked = group.leaked
         if leaked:
             log.info(
@@ -331,6 +364,7 @@ def params_of(group: Group, scope: Scope[M], loaded: Loaded | None) -> dict[str,
         "data_source": group.dataset,
         "max_samples": str(scope.limit or ""),
         "exclude_seen": str(scope.exclude_seen).lower(),
+        "recipe": group.recipe,
         **model_params(group.predictor, group.model.source),
     }
     return {name: value for name, value in params.items() if value}

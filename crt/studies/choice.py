@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -25,14 +25,16 @@ def named(cells: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
 
 
 def by_version(cells: pd.DataFrame, *within: str) -> pd.DataFrame:
-    """Return the cells, those of a higher version of a registered model after those of a lower one of the same name.
+    """Return the cells; versions of a registered model that share a name and a training seed are called `name@v1`, `name@v2`.
+
+    So are versions that were trained in several ways: those of one way are averaged over their seeds, `name@v1+v2`.
 
     Args:
         cells: oldest first.
         within: what has one table beside data set, model and training seed.
 
     Raises:
-        TrackingError: two models share name, data set and training seed, and no versions tell which one counts.
+        TrackingError: two models share name, data set and training seed, and no versions tell them apart.
     """
     if "predictor" not in cells:
         return cells
@@ -42,25 +44,52 @@ def by_version(cells: pd.DataFrame, *within: str) -> pd.DataFrame:
     stray = ~there & there.groupby([cells["dataset"], cells["model"]]).transform("any")
     cells = cells.iloc[np.argsort(~stray.to_numpy(), kind="stable")]
     known = cells[cells["predictor"].notna()].assign(place=lambda rows: cells.index.get_indexer(rows.index))
-    order, faults = np.arange(len(cells)), []
+    names, faults = cells["model"].to_numpy(dtype=object, copy=True), []
+    for place, name in _by_recipe(known):
+        names[place] = name
+    known = known.assign(model=names[known["place"].to_numpy()])
     for (dataset, model, *_), rows in known.groupby(["dataset", "model", "train_seed", *within], dropna=False):
         if rows["predictor"].nunique() < 2:
             continue
         numbers = _numbers(rows)
-        if list(numbers.values()).count(max(numbers.values())) > 1:
+        if 0 in numbers.values() or len(set(numbers.values())) < len(numbers):
             faults.append(
                 f"  - {model} on {dataset}: " + "; ".join(_told(*group) for group in rows.groupby("predictor"))
             )
-        places = rows["place"].to_numpy()
-        order[places] = places[np.argsort(rows["predictor"].map(numbers), kind="stable")]
+            continue
+        called = rows["predictor"].map({predictor: f"{model}@v{number}" for predictor, number in numbers.items()})
+        names[rows["place"].to_numpy()] = called.to_numpy()
+        log.info(
+            "%s on %s: versions of one model stand side by side: %s", model, dataset, ", ".join(sorted(set(called)))
+        )
     if faults:
         raise TrackingError(
-            "models share a name and a training seed, and no versions of a registered model tell which one counts:\n"
+            "models share a name and a training seed, and no versions of a registered model tell them apart:\n"
             + "\n".join(faults)
             + "\nname all that you want to see in models=…, these by their predictor; or measure them into experiments of "
             "their own and name one in experiments=…"
         )
-    return cells.iloc[order]
+    return cells.assign(model=names)
+
+
+def _by_recipe(cells: pd.DataFrame) -> Iterator[tuple[int, str]]:
+    """Yield place and name of the cells of models that were trained in several ways, where the versions of each way are known."""
+    if "recipe" not in cells:
+        return
+    for (dataset, model), rows in cells.groupby(["dataset", "model"]):
+        numbers = rows["model_source"].map(
+            lambda source: found[1] if (found := re.fullmatch(r"models:/.+/(\d+)", str(source))) else ""
+        )
+        if rows["recipe"].nunique() < 2 or (numbers == "").any() or rows["recipe"].isna().any():
+            continue
+        called = []
+        for recipe, places in rows.groupby("recipe")["place"]:
+            versions = sorted(set(numbers[rows["recipe"] == recipe]), key=int)
+            called.append(f"{model}@{'+'.join(f'v{number}' for number in versions)}")
+            yield from ((place, called[-1]) for place in places)
+        log.info(
+            "%s on %s: trained in %d ways, which stand side by side: %s", model, dataset, len(called), ", ".join(called)
+        )
 
 
 def _numbers(cells: pd.DataFrame) -> dict[str, int]:
@@ -95,7 +124,7 @@ def counted(cells: pd.DataFrame) -> pd.DataFrame:
     counting = last.groupby(list(IDENTITY), dropna=False)[["key", "predictor"]].transform("last")
     why = np.select(
         [last["predictor"] != counting["predictor"], last["key"] == counting["key"]],
-        ["of a lower version", "measured again alike"],
+        ["of a model that is not known", "measured again alike"],
         "measured again in another way",
     )
     left = last.assign(why=why).drop(index=kept.index)

@@ -173,7 +173,10 @@ def _of_split(cells: pd.DataFrame, split: str) -> pd.DataFrame:
         wanted[dataset] = split or (reported if reported in there else there[-1])
         for other in there:
             if other != wanted[dataset] and not split:
-                log.info("%s: cells on '%s' are left out; split='%s' shows them", dataset, other, other)
+                log.info(
+                    "%s: %d cells on '%s' are left out; split='%s' shows them", dataset, int((rows["split"] == other).sum()),
+                    other, other,
+                )  # fmt: skip
     return cells[cells["split"] == cells["dataset"].map(wanted)]
 
 
@@ -183,10 +186,10 @@ def _of_training(cells: pd.DataFrame) -> pd.DataFrame:
         return cells
     known = cells["train_seed"].fillna("") != ""
     stray = ~known & known.groupby([cells["model"], cells["dataset"]]).transform("any")
-    for model, dataset in cells.loc[stray, ["model", "dataset"]].drop_duplicates().itertuples(index=False, name=None):
+    for (model, dataset), rows in cells[stray].groupby(["model", "dataset"], sort=False):
         log.info(
-            "%s on %s: cells of a checkpoint whose training seed is not known are left out: they are another model", model,
-            dataset,
+            "%s on %s: %d cells of a checkpoint whose training seed is not known are left out: they are another model", model,
+            dataset, len(rows),
         )  # fmt: skip
     return cells[~stray]
 

@@ -1,6 +1,6 @@
 """The evidence behind a comparison, from the stored outcomes of its cells; no model is needed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
@@ -15,6 +15,9 @@ from crt.scoring.statistics import MARGIN
 from crt.scoring.summary import in_order
 from crt.tracking.history import stored_outcomes
 
+Outcomes = Callable[[pd.DataFrame], Sequence[pd.DataFrame]]
+"""Gives the outcomes of cells, a frame for each, as `stored_outcomes` does."""
+
 
 def read_evidence(cells: pd.DataFrame, *, margin: float = MARGIN) -> Evidence:
     """Read the outcomes of the cells of a comparison and compute intervals, tests and weak spots; see `read_stacked`.
@@ -26,18 +29,19 @@ def read_evidence(cells: pd.DataFrame, *, margin: float = MARGIN) -> Evidence:
     return weigh(read_stacked(cells), margin=margin)
 
 
-def read_stacked(cells: pd.DataFrame) -> Mapping[str, Mapping[str, Stacked]]:
+def read_stacked(cells: pd.DataFrame, outcomes: Outcomes = stored_outcomes) -> Mapping[str, Mapping[str, Stacked]]:
     """Read the outcomes of the cells of a comparison: for each data set, by model, those side by side that were perturbed.
 
     Args:
         cells: from `compare.select`.
+        outcomes: reads those of cells; the default is the store.
 
     Raises:
         TrackingError: outcomes are missing; the message says what to do.
     """
     measured = cells.groupby(["model", "dataset"])["prob"].transform("max") > 0
     return {
-        str(dataset): {str(model): _stacked(rows) for model, rows in group.groupby("model", sort=False)}
+        str(dataset): {str(model): _stacked(rows, outcomes) for model, rows in group.groupby("model", sort=False)}
         for dataset, group in in_order(cells[measured]).groupby("dataset", sort=False)
     }
 
@@ -59,19 +63,19 @@ def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return table[[*names, *(name for name in table if name not in names)]]
 
 
-def _stacked(cells: pd.DataFrame) -> Stacked:
+def _stacked(cells: pd.DataFrame, outcomes: Outcomes) -> Stacked:
     """Read the outcomes of one model on one data set."""
     clean, perturbed = cells[cells["perturbation"] == CLEAN], cells[cells["perturbation"] != CLEAN]
     name = f"{cells['model'].iloc[0]} on {cells['dataset'].iloc[0]}"
     if clean.empty:
         raise TrackingError(f"{name}: the clean cell is not stored; evaluate it again (stored cells are skipped)")
-    facts = stored_outcomes(clean[:1])[0]
+    facts = outcomes(clean[:1])[0]
     if CLUSTER not in facts:
         raise TrackingError(
             f"{name}: its cells were measured before facts about the texts were stored; evaluate it again, or compare with "
             "significance=false"
         )
-    frames = stored_outcomes(perturbed)
+    frames = outcomes(perturbed)
     for frame, run_id in zip(frames, perturbed["run_id"], strict=True):
         if list(frame["id"]) != list(facts["id"]):
             raise TrackingError(f"{name}: run {run_id} holds other examples than the clean cell; measure it again")

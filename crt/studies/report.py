@@ -1,6 +1,6 @@
 """What the page of a comparison is made from: its tables, its evidence, its examples, and how all of it was measured."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -17,14 +17,25 @@ LEAKAGE = ("dataset", "model", "num_examples", "seen_in_training_rate", "trained
 """What is told of the texts that a model may have seen."""
 
 
-def report(found: Comparison, evidence: Evidence, tables: tuple[PaperTable, ...], command: str) -> Report:
-    """Put together what the page shows; example pairs are read from the store.
+Examples = Callable[[pd.DataFrame], Sequence[Sequence[Mapping[str, object]]]]
+"""Gives the example pairs of cells, a list for each, as `stored_examples` does."""
+
+
+def report(
+    found: Comparison,
+    evidence: Evidence,
+    tables: tuple[PaperTable, ...],
+    command: str,
+    examples: Examples = stored_examples,
+) -> Report:
+    """Put together what the page shows.
 
     Args:
         found: what is compared.
         evidence: of its cells.
         tables: of its cells.
         command: that makes the comparison again.
+        examples: reads the example pairs of cells; the default is the store.
     """
     cells = found.cells
     datasets, models = (list(dict.fromkeys(found.summary[key])) for key in ("dataset", "model"))
@@ -40,20 +51,20 @@ def report(found: Comparison, evidence: Evidence, tables: tuple[PaperTable, ...]
         duels=evidence.duels,
         pairs=evidence.pairs,
         slices=evidence.slices,
-        examples=_examples(cells),
+        examples=_examples(cells, examples),
         leakage=clean.reindex(columns=list(LEAKAGE)).drop_duplicates(),
         notes=notes(evidence),
         measured=_measured(found, command),
     )
 
 
-def _examples(cells: pd.DataFrame) -> list[Mapping[str, object]]:
+def _examples(cells: pd.DataFrame, examples: Examples) -> list[Mapping[str, object]]:
     """Return the example pairs of the first seed of each model, data set, perturbation and prob, with those keys."""
     rows = in_order(cells[cells["perturbation"] != CLEAN]).drop_duplicates(["model", "dataset", "perturbation", "prob"])
     keys = rows[list(KEYS)].to_dict("records")
     return [
         {**{str(name): value for name, value in key.items()}, **pair}
-        for key, pairs in zip(keys, stored_examples(rows), strict=True)
+        for key, pairs in zip(keys, examples(rows), strict=True)
         for pair in pairs
     ]
 

@@ -14,6 +14,7 @@ from crt.records import CLEAN
 from crt.reporting.spreadsheet import write_csv
 from crt.reporting.table import detail_table
 from crt.scoring.summary import KEYS, Comparison, headline, in_order
+from crt.studies.choice import by_version
 from crt.studies.outputs import Files, put
 
 if TYPE_CHECKING:
@@ -43,16 +44,17 @@ def write_grid(tracker: "MlflowTracker", keys: Collection[str], folder: Path, *,
         figures: draw them, if there is a perturbed cell.
     """
     cells = tracker.cells(keys)
-    found = Comparison.of(cells)
+    shown = by_version(cells)
+    found = Comparison.of(shown)
     with staged(tracker, folder, FILES) as staging:
-        write_csv(detail_table(cells), staging / "robustness_results_multi.csv")
+        write_csv(detail_table(shown), staging / "robustness_results_multi.csv")
         write_csv(found.summary, staging / "robustness_summary_multi.csv")
-        _write_examples(cells, staging / "examples_multi.json")
+        _write_examples(shown, staging / "examples_multi.json")
         if figures and not found.summary.empty:  # a shard may hold the clean cell alone
             from crt.reporting.figures import write_figures
 
             write_figures(found.summary, staging, ".svg", mark="_multi")
-    if len(cells[["model", "dataset"]].drop_duplicates()) == 1:
+    if len(shown[["model", "dataset"]].drop_duplicates()) == 1:
         tracker.log_metrics(headline(found))
     return cells
 

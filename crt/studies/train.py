@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crt.catalogue import Task
-from crt.errors import TrackingError, is_full, remedy
+from crt.errors import ModelError, TrackingError, is_full, remedy
 from crt.files import scratch
-from crt.models import checkpoint_alias
+from crt.models import checkpoint_alias, predict_all
 from crt.models.processes import from_main
 from crt.models.recipe import SELECTION_METRICS, TrainOptions
 from crt.models.training import Checkpoint, EpochRecord, StepRecord, train
-from crt.records import ResolvedModel
+from crt.records import LOGGED, REGISTERED, TFIDF, ResolvedModel
 from crt.redaction import redacted
 from crt.scoring.doubts import not_learnt
 from crt.studies import cards
 from crt.studies.answers import at_hand
-from crt.tasks import Source, Split, input_digest, labels_of, load_training
+from crt.tasks import Source, Split, input_digest, load_training, with_labels
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -61,7 +61,7 @@ def run(
         eval_subset: choose the best epoch on at most so many.
         resume: go on after the last epoch of the same training, if that was broken off.
     """
-    task = replace(task, labels=labels_of(task, source))
+    task = with_labels(task, source)
     train_split, selection = load_training(task, source)
     train_split, selection = train_split.limited(train_subset), selection.limited(eval_subset)
     log.info(
@@ -69,7 +69,7 @@ def run(
         len(train_split.examples), train_split.name, len(selection.examples), selection.name,
     )  # fmt: skip
     _warn_of_few(task, selection)
-    if options.model.startswith("models:/"):
+    if options.model.startswith((REGISTERED, LOGGED)):
         chosen = from_main(accelerator, lambda: _registered(options.model))
         options = replace(options, model=at_hand(chosen).spec)
     if tracker is not None:
@@ -83,6 +83,8 @@ def run(
         )
         _log_inputs(train_split, tracker)
     reference = ""
+    if options.model == TFIDF:
+        return from_main(accelerator, lambda: _fit(task, train_split, selection, options, tracker))
     with tempfile.TemporaryDirectory(prefix="train-", dir=scratch()) as temporary:
         records = train(
             task, train_split, selection, accelerator, options, Path(temporary), states=STATES, resume=resume
@@ -121,8 +123,39 @@ def _warn_of_few(task: Task, selection: Split) -> None:
 def _registered(spec: str) -> ResolvedModel:
     from crt.tracking import registry
 
-    folder, version = registry.resolve(spec)
-    return ResolvedModel(folder, f"models:/{version}")
+    found = registry.resolve(spec)
+    if found.spec == found.source:
+        raise ModelError(f"{spec} is no checkpoint of transformers, so there is nothing to train on; evaluate it")
+    return found
+
+
+def _fit(
+    task: Task, train_split: Split, selection: Split, options: TrainOptions, tracker: "MlflowTracker | None"
+) -> str:
+    """Fit the floor, log what it reaches and register it; return the registered `name/version`."""
+    from crt.models import tfidf
+    from crt.tracking import registry
+
+    assert tracker is not None
+    if options.augment:
+        raise ModelError(f"augment is for models that are trained in epochs; leave it out for {TFIDF}")
+    pipeline = tfidf.fitted(task, train_split)
+    inputs = [example.input for example in selection.examples]
+    predicted = predict_all(tfidf.classifier(pipeline, task, options.predict), inputs).probabilities.argmax(axis=1)
+    gold = np.array([example.label for example in selection.examples])
+    scores = {name: metric(gold=gold, predicted=predicted) or 0.0 for name, metric in SELECTION_METRICS.items()}
+    tracker.log_metrics({f"best_{name}": score for name, score in scores.items()})
+    version, message = registry.register_floor(
+        tracker.run_id,
+        pipeline,
+        tfidf.table(task, inputs[:1]),
+        task,
+        metric=options.selection_metric,
+        value=scores[options.selection_metric],
+        digest=selection.digest(),
+    )
+    log.info("%s", message)
+    return version
 
 
 def _log(record: StepRecord | EpochRecord, tracker: "MlflowTracker") -> None:

@@ -15,7 +15,7 @@ from mlflow.exceptions import MlflowException
 from crt.catalogue import Task
 from crt.errors import TrackingError, is_full, no_room, one_of
 from crt.files import scratch
-from crt.records import TINY
+from crt.records import LOGGED, REGISTERED, TFIDF, TINY, ResolvedModel
 from crt.redaction import redacted
 from crt.tasks import slug
 from crt.tracking.history import stored_table
@@ -52,17 +52,35 @@ def best_version(name: str, alias: str = "best") -> ModelVersion | None:
         raise
 
 
-def resolve(spec: str) -> tuple[str, str]:
-    """Turn `models:/name@alias` or `models:/name/version` into a checkpoint folder and `name/version`.
+def resolve(spec: str) -> ResolvedModel:
+    """Turn `models:/name@alias`, `models:/name/version` or `runs:/run/path` into a model that can be loaded.
 
-    The version is looked up once: an alias may move while an experiment runs.
+    A checkpoint becomes its folder; a model of another flavour stays a spec, that of its version. The version is looked
+    up once: an alias may move while an experiment runs.
 
     Raises:
         CrtError: there is no room for its files.
         TrackingError: there is no such model, or its files are not there; the message says what there is, or what to do.
     """
+    source, place = (spec, spec) if spec.startswith(LOGGED) else _version_of(spec)
+    try:
+        if "transformers" not in mlflow.models.get_model_info(source).flavors:
+            return ResolvedModel(source, source)
+        return ResolvedModel(_fetched(source, place), source)
+    except (MlflowException, OSError) as error:
+        if is_full(error):
+            raise no_room(error) from error
+        cause = redacted(" ".join(str(error).split()))
+        raise TrackingError(
+            f"the files of model {spec}{'' if spec == source else f' ({source})'} cannot be read from {place}, where the store "
+            f"says they are ({cause}); {MOVED}train it again"
+        ) from error
+
+
+def _version_of(spec: str) -> tuple[str, str]:
+    """Return the spec of a version and where its files are."""
     client = mlflow.MlflowClient()
-    reference = spec.removeprefix("models:/")
+    reference = spec.removeprefix(REGISTERED)
     try:
         if "@" in reference:
             name, alias = reference.split("@", 1)
@@ -70,20 +88,9 @@ def resolve(spec: str) -> tuple[str, str]:
         else:
             name, _, version = reference.partition("/")
             client.get_model_version(name, version)
-        place = redacted(client.get_model_version_download_uri(name, version))
+        return f"{REGISTERED}{name}/{version}", redacted(client.get_model_version_download_uri(name, version))
     except MlflowException as error:
         raise TrackingError(f"model {spec} is not available: {_registry_hint(client, reference)} ({error})") from error
-    try:
-        folder = _fetched(f"models:/{name}/{version}", place)
-    except (MlflowException, OSError) as error:
-        if is_full(error):
-            raise no_room(error) from error
-        cause = redacted(" ".join(str(error).split()))
-        raise TrackingError(
-            f"the files of model {spec}, version {version}, cannot be read from {place}, where the store says they are "
-            f"({cause}); {MOVED}train it again"
-        ) from error
-    return folder, f"{name}/{version}"
 
 
 def _fetched(uri: str, place: str) -> str:
@@ -175,6 +182,40 @@ def _store(folder: Path, task: Task, name: str, tags: Mapping[str, str]) -> Mode
     return mlflow.MlflowClient().get_model_version(task.registered_name, str(made.version))
 
 
+def register_floor(
+    run_id: str, pipeline: object, texts: pd.DataFrame, task: Task, *, metric: str, value: float, digest: str
+) -> tuple[str, str]:
+    """Log a fitted pipeline of scikit-learn as an MLflow model and register it apart from the checkpoints of its task.
+
+    Args:
+        run_id: of the run that fitted it, kept as a tag.
+        pipeline: to store.
+        texts: a row of what it takes.
+        task: the task that it was fitted to.
+        metric: see `register`; so are `value` and `digest`.
+        value: of the metric.
+        digest: of the selection data.
+
+    Returns:
+        As `register`; the aliases of the checkpoints stay as they are.
+    """
+    from mlflow.models import infer_signature
+
+    registered = f"{task.registered_name}-{TFIDF}"
+    info = mlflow.sklearn.log_model(
+        pipeline,
+        name=slug(f"{task.name}-{TFIDF}"),
+        signature=infer_signature(texts, pd.DataFrame({"label": [task.labels[0]]})),
+        metadata={"crt_base_model": TFIDF},
+        pip_requirements=[f"{package}=={installed(package)}" for package in ("scikit-learn", "pandas")],
+    )
+    _hide(info.model_id)
+    tags = {"metric": metric, "value": repr(value), "selection_digest": digest, "run_id": run_id, "base_model": TFIDF}
+    made = mlflow.register_model(info.model_uri, registered, tags=tags)
+    made = mlflow.MlflowClient().get_model_version(registered, str(made.version))
+    return f"{registered}/{made.version}", _move_best(registered, made)
+
+
 def _move_best(registered: str, made: ModelVersion) -> str:
     """Move the alias `best` to a version if none is better that was measured alike; return what happened."""
     client, version = mlflow.MlflowClient(), str(made.version)
@@ -257,6 +298,20 @@ def trained_on(reference: str) -> frozenset[str] | None:
     if TRAINED_ON not in [file.path for file in client.list_artifacts(run.info.run_id)]:
         return None
     return frozenset(stored_table(run.info.artifact_uri, TRAINED_ON)["input"])
+
+
+RECIPE = (
+    "num_train_epochs", "train_batch_size", "gradient_accumulation_steps", "learning_rate", "weight_decay", "warmup_ratio",
+    "max_grad_norm", "selection_metric", "augment", "augment_prob", "augment_share", "max_length", "train_digest",
+)  # fmt: skip
+"""The params of a training by which its versions may be averaged: all but the seed."""
+
+
+def recipe(reference: str) -> str:
+    """Return 8 hexadecimal digits over how `name/version` was trained, whatever its seed; empty where that is not stored."""
+    stored = training_of(reference)
+    facts = [f"{name}={stored[name]}" for name in RECIPE if name in stored]
+    return sha256("\n".join(facts).encode()).hexdigest()[:8] if facts else ""
 
 
 def training_of(reference: str) -> dict[str, str]:

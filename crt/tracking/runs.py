@@ -30,7 +30,7 @@ from crt.catalogue import Task
 from crt.errors import TrackingError, remedy
 from crt.grid import measurement_params, measurement_title
 from crt.invocation import next_command
-from crt.records import RULE, Cell, MeasurementRecord, ResolvedModel
+from crt.records import LOGGED, REGISTERED, RULE, Cell, MeasurementRecord, ResolvedModel
 from crt.redaction import redacted
 from crt.tracking import registry
 from crt.tracking.history import (
@@ -99,6 +99,20 @@ def open_run(
                 _hide(tracker.client, run)
             tracker.log_params({f"cfg.{key}": value for key, value in settings.items()})
             yield tracker
+    except MlflowException as error:
+        raise refusal(error) from error
+
+
+@contextmanager
+def current_run(kind: str, name: str, settings: Mapping[str, object]) -> Iterator["MlflowTracker"]:
+    """Give the run that is active in this process, which stays open, else one of its own; see `open_run`."""
+    run = mlflow.active_run()
+    if run is None:
+        with open_run(kind, name, settings) as tracker:
+            yield tracker
+        return
+    try:
+        yield MlflowTracker(run.info.run_id, run.info.experiment_id)
     except MlflowException as error:
         raise refusal(error) from error
 
@@ -225,15 +239,19 @@ class MlflowTracker:
                     next_command("train", {"dataset": task.name}),
                 )  # fmt: skip
                 self.log_tags({"mlflow.runName": f"rule on {task.name} (no model registered)"})
-        if not spec.startswith("models:/"):
+        if not spec.startswith((REGISTERED, LOGGED)):
             return ResolvedModel(spec, spec)
-        folder, version = registry.resolve(spec)
-        log.info("model %s is version %s", spec, version)
-        return ResolvedModel(folder, f"models:/{version}")
+        found = registry.resolve(spec)
+        log.info("model %s is %s", spec, found.source)
+        return found
 
     def trained_on(self, source: str) -> frozenset[str] | None:
         """Return the digests of the inputs that a model was trained on; None where that is not known, as for any but a registered one."""
         return registry.trained_on(source.removeprefix("models:/")) if source.startswith("models:/") else None
+
+    def recipe(self, source: str) -> str:
+        """Return what tells how a registered model was trained, see `registry.recipe`; of any other it is empty."""
+        return registry.recipe(source.removeprefix(REGISTERED)) if source.startswith(REGISTERED) else ""
 
     def log_params(self, params: Mapping[str, object]) -> None:
         """Log params of the run; a value that was logged before stays."""

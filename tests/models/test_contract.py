@@ -1,10 +1,17 @@
 """What every kind of model has in common: each entry of MODELS is loaded by a spec and asked."""
 
+import os
+import shutil
 from dataclasses import replace
 
+import mlflow
 import numpy as np
 import pytest
+from answering import ByWord
 from conftest import SAMPLES, train_tiny
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from crt.catalogue import TASKS
 from crt.errors import ModelError
@@ -16,6 +23,10 @@ INPUTS = [("房间很干净",), ("书太差了，很失望",), ("好",), ("",), 
 SPECS = {
     "rule": "rule",
     "tiny": None,
+    "tfidf": "tfidf",
+    "python": "python:answering:by_word",
+    "registered": "models:/reviews/1",
+    "logged": "{logged}",
     "embedding": "embedding:{checkpoint}",
     "zeroshot": "zeroshot:{language_model}",
     "checkpoint": "{checkpoint}",
@@ -24,10 +35,24 @@ SPECS = {
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory, accelerator, language_model):
+def places(tmp_path_factory, accelerator, language_model, migrated):
     """What the specs name."""
-    folder = tmp_path_factory.mktemp("contract") / "tiny-reviews"
-    return {"checkpoint": train_tiny("chnsenticorp", folder, accelerator), "language_model": language_model}
+    folder = tmp_path_factory.mktemp("contract")
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(f"sqlite:///{shutil.copy(migrated, folder / 'mlflow.db')}")
+    mlflow.set_experiment(experiment_id=mlflow.create_experiment("models", str(folder / "artifacts")))
+    texts, labels = ["房间很干净", "很好", "太差了", "很失望"], ["positive", "positive", "negative", "negative"]
+    pipeline = make_pipeline(TfidfVectorizer(analyzer="char"), LogisticRegression()).fit(texts, labels)
+    with mlflow.start_run() as run:
+        mlflow.sklearn.log_model(pipeline, name="reviews", registered_model_name="reviews")
+        mlflow.pyfunc.log_model(python_model=ByWord(), name="by_word", pip_requirements=[])
+    yield {
+        "checkpoint": train_tiny("chnsenticorp", folder / "tiny-reviews", accelerator),
+        "language_model": language_model,
+        "logged": f"runs:/{run.info.run_id}/by_word",
+    }
+    mlflow.set_tracking_uri(before)
+    os.environ.pop("MLFLOW_EXPERIMENT_ID", None)
 
 
 @pytest.fixture
@@ -94,7 +119,10 @@ def test_kinds_that_cannot_be_asked(accelerator):
         ("zeroshot:http://localhost:8000/v1#NAME", "zeroshot", "http://localhost:8000/v1#NAME", False),
         ("hfl/chinese-macbert-base", "checkpoint", "hfl/chinese-macbert-base", True),
         ("rule-based", "checkpoint", "rule-based", True),
-        ("models:/crt-tnews@best", "checkpoint", "models:/crt-tnews@best", False),
+        ("models:/crt-tnews@best", "registered", "crt-tnews@best", False),
+        ("runs:/0123/model", "logged", "0123/model", False),
+        ("python:package.module:function", "python", "package.module:function", False),
+        ("tfidf", "tfidf", "", False),
         ("tests", "checkpoint", "tests", False),
         ("", "checkpoint", "", False),
     ],

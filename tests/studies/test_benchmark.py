@@ -296,7 +296,8 @@ def test_two_models_of_one_name_are_refused(measure, tiny_checkpoint, accelerato
     """Other weights under the same base model and seed could not be told apart in a table; the same ones count once."""
     twin = train_tiny("tnews", tmp_path / "twin", accelerator, num_train_epochs=2)
     with pytest.raises(
-        ModelError, match="two models on tnews are both called tiny, and their training seeds do not tell them apart"
+        ModelError,
+        match="two models on tnews are both called tiny, and neither training seeds nor versions tell them apart",
     ):
         measure(models=(str(tiny_checkpoint), str(twin)))
     copy = shutil.copytree(tiny_checkpoint, tmp_path / "copy")

@@ -313,7 +313,7 @@ def test_a_card_of_cells_that_were_measured_by_the_folder(invoke, small_default)
     The clean cell alone is measured again: now it is known what the model was trained on.
     """
     invoke("train", "--smoke", "true", "--dataset", "sample", "--num_train_epochs", "1")
-    folder, _ = registry.resolve("models:/crt-sample/1")
+    folder = registry.resolve("models:/crt-sample/1").spec
     invoke("evaluate", "--dataset", "sample", *small_default, "--model", folder)
     cells = read_stored((), ()).cells
     assert "## On test" not in mlflow.MlflowClient().get_model_version("crt-sample", "1").description

@@ -1,6 +1,5 @@
 """Test what a model does on hand-written cases (CheckList: MFT, INV, DIR), or compare two such runs."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +39,10 @@ def main(**o: Any) -> None:
         return
     from crt.perturbations import load
     from crt.suites import load_suite, suite_path
-    from crt.tasks import labels_of
+    from crt.tasks import with_labels
 
     task, data = find(o), source(o)
-    task = replace(task, labels=labels_of(task, data))
+    task = with_labels(task, data)
     suite = load_suite(
         o["suite"] or suite_path("chnsenticorp" if task.name == "sample" else task.name), task.labels, len(task.fields)
     )

@@ -24,7 +24,7 @@ from crt.studies.answers import Answers, model_params, resolved
 from crt.studies.heuristics.scoring import COLLAPSED, ENTAILMENT, NLI, NOT_ENTAILMENT, accuracy_by_group, surface_groups
 from crt.studies.outputs import Files, formats
 from crt.studies.results import staged
-from crt.tasks import Source, Split, labels_of, load_split
+from crt.tasks import Source, Split, load_split, with_labels
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -82,7 +82,7 @@ def load_pairs(task: Task, split: str | None, source: Source, limit: int | None)
             f"{task.name} holds single texts; heuristics needs pairs: hans, chinese_hans, ocnli, or your own file with "
             "text_column= and text_pair_column="
         )
-    task = replace(task, labels=labels_of(task, source))
+    task = with_labels(task, source)
     stray = [label for label in task.labels if label not in COLLAPSED]
     if stray:
         raise DataError(f"{task.name} has the label '{stray[0]}'; heuristics knows {', '.join(COLLAPSED)}")

@@ -88,7 +88,8 @@ TITLE = re.compile("《(?:[^《》]|《[^《》]*》)*》")
 
 QUANTITY = re.compile(
     "[很许好太最更较]?[多少]数?|许多|不少|大多|(?:一|大|小|各)?部[分份]|[全局]部|所有|全[体都]|大[半批量]|一[批些]|"
-    "[国海境省市校室]?[内外]|个别|唯一|单个|双方|各[个种类]|每[个次]"
+    "[国海境省市校室]?[内外]|个别|唯一|单个|双方|各[个种类]|每[个次]|"
+    "[至最]少|[至最]多|任何|大约|大概|只[是有好能]|仅仅?|几乎|一共|共计"
 )
 """Words of how much or how many, and of within or without: a slip in one, or another word, states another fact."""
 

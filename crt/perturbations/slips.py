@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from crt.perturbations.engine import SiteFinder
-from crt.perturbations.guards import NEGATOR, QUANTITY, negations
+from crt.perturbations.guards import NEGATOR, NEGATORS, QUANTITY, negations
 from crt.perturbations.text import HAN, dictionary, words
 from crt.records import Site
 
@@ -38,8 +38,13 @@ def repeat(word: str) -> Iterator[Site]:
 
 
 def delete(word: str) -> Iterator[Site]:
-    """Leave one character of a word out: 电影 -> 电, but not 我们 -> 我, nor 王琦瑶 -> 王琦."""
-    if _RUN.fullmatch(word) and not negations(word) and not word.endswith("们") and not _tag(word).startswith(_NAMES):
+    """Leave one character of a word out: 电影 -> 电, but not 我们 -> 我, 免费 -> 费, nor 王琦瑶 -> 王琦."""
+    if (
+        _RUN.fullmatch(word)
+        and not set(f"{NEGATORS}难難") & set(word)
+        and not word.endswith("们")
+        and not _tag(word).startswith(_NAMES)
+    ):
         left = dict.fromkeys(word[:at] + word[at + 1 :] for at in reversed(range(len(word))))
         if options := tuple(filter(_nothing_else, left)):
             yield Site(0, len(word), options)

@@ -19,6 +19,7 @@ FIXED = re.compile(
             "心情.{0,3}美丽",
             "一直[往向朝走]",
             "与之",
+            "好多了",  # much better
             "曾经的",
             "楼层前台|房屋中心|获得大?丰收",
             "没有没|没没有",  # somebody stutters

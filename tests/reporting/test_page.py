@@ -12,6 +12,7 @@ import pytest
 from crt.reporting.page import Report, page
 from crt.reporting.page import examples as browser
 from crt.reporting.page.examples import island, stretches
+from crt.reporting.page.sections import glance
 from crt.reporting.table import PaperTable, paper_table
 from crt.reporting.verdict import Verdict
 from crt.scoring.summary import Comparison, summary_table
@@ -334,3 +335,11 @@ def test_a_panel_is_small():
     found = report(cells(tuple(f"model-{n}" for n in range(60)), ("d",), ("space",), (0.05, 0.1, 0.15, 0.3)))
     ((_, _, figure),) = dose_panels(found.summary, "acc_drop", found.intervals)
     assert len(inline(figure, "x", "y").encode()) * 20 < 3_000_000
+
+
+def test_the_glance_ranks_models():
+    """Within a data set the most accurate model under perturbation stands first."""
+    found = cells(("a", "b"), ("d",), ("space",), (0.3,))
+    found.loc[(found["model"] == "b") & (found["perturbation"] == "space"), "perturbed_acc"] = 0.99
+    text = glance(report(found).summary)
+    assert text.index(">b<") < text.index(">a<")

@@ -85,8 +85,8 @@ def _largest(rows: pd.DataFrame, column: str) -> Row:
 
 
 def glance(summary: pd.DataFrame) -> Html:
-    """Return a row for each data set and model: accuracy before and after, and the perturbation that costs most."""
-    rows: list[list[object]] = []
+    """Return a row for each data set and model, the most accurate one first: accuracy before and after, and what costs most."""
+    ranked: list[tuple[float, list[object]]] = []
     largest = summary.groupby("dataset")["prob"].transform("max")
     for (dataset, model), group in summary.groupby(["dataset", "model"], sort=False):
         top = group[group["prob"] == largest[group.index]]
@@ -95,7 +95,8 @@ def glance(summary: pd.DataFrame) -> Html:
         clean = top["clean_acc_mean"].iloc[0]
         idle = no_effect(top["changed_rate_mean"])
         if idle.all():
-            rows.append([dataset, name(model), percent(clean), tag("td", NO_EFFECT), DASH, tag("td"), tag("td", DASH)])
+            nothing = [tag("td", NO_EFFECT), DASH, tag("td"), tag("td", DASH)]
+            ranked.append((0.0, [dataset, name(model), count_of(top), percent(clean), *nothing]))
             continue
         top = top[~idle]
         after, drop = top["perturbed_acc_mean"].mean(), top["acc_drop_mean"].mean()
@@ -107,7 +108,10 @@ def glance(summary: pd.DataFrame) -> Html:
         costs = tag(
             "td", family(worst["perturbation"]), " ", tag("span", f"{percent(-worst['acc_drop_mean'])}", class_="pm")
         )
-        rows.append([dataset, name(model), count_of(top), percent(clean), percent(after), percent(-drop), bar, costs])
+        row = [dataset, name(model), count_of(top), percent(clean), percent(after), percent(-drop), bar, costs]
+        ranked.append((after, row))
+    datasets = list(dict.fromkeys(summary["dataset"]))
+    rows = [row for _, row in sorted(ranked, key=lambda one: (datasets.index(one[1][0]), -one[0]))]
     header = [
         "data set",
         "model",
@@ -120,7 +124,9 @@ def glance(summary: pd.DataFrame) -> Html:
     ]
     probs = joined(sorted({f"{p:g}" for p in summary.groupby("dataset")["prob"].max()}), " or ")
     lead = tag(
-        "p", f"Accuracy in percent on clean texts, and mean over the perturbations at prob {probs}.", class_="lead"
+        "p",
+        f"Accuracy in percent on clean texts, and mean over the perturbations at prob {probs}, by which the models are ranked.",
+        class_="lead",
     )
     untouched = no_effect(summary.loc[summary["prob"] == largest, "changed_rate_mean"]).any()
     foot = note(f"{UNTOUCHED}; such perturbations have no part in the means.") if untouched else ""

@@ -132,7 +132,7 @@ def _slice(row: Row, axis: Axis, also: str) -> list[object]:
                 family(row["perturbation"]),
                 f" {row['prob']:g} ",
                 place,
-                also and tag("span", f"; also {also}", class_="pm"),
+                also and tag("span", f"also {also}", class_="pm"),
             ]
         ),
         tag("td", axis.draw(row["low"], row["difference"], row["high"])),

@@ -308,7 +308,9 @@ def study_tables(runs: pd.DataFrame, studies: Mapping[str, Study]) -> tuple[Pape
         digests = [str(d) for name in study.agree if name in rows for d in rows[name].dropna().unique()]
         spans = [f"up to {n} ({', '.join(map(str, c.index))})" for n, c in count[count > 1].groupby(count)]
         spread = f", mean±std (n-1) over training seeds: {'; '.join(spans)}" if spans else ""
-        caption = f"{kind} on {dataset}, in percent{spread}.{' Best of the models in bold.' if len(means) > 1 else ''}"
+        sizes = rows["metric.num_examples"].dropna().unique() if "metric.num_examples" in rows else ()
+        counted = f", n = {' or '.join(f'{size:,.0f}' for size in sizes)}" if len(sizes) else ""
+        caption = f"{kind} on {dataset}, in percent{counted}{spread}.{' Best of the models in bold.' if len(means) > 1 else ''}"
         tables.append(PaperTable(f"{kind}_{dataset}", header, cells, marks, caption, f"{kind}:{','.join(digests)}"))
     return tuple(tables)
 

@@ -389,13 +389,20 @@ def test_a_study_table():
                 "metric.mft_pass_rate": 0.5,
                 "metric.inv_pass_rate": 1.0,
             },
-            {"kind": "behaviour", "model": "b", "dataset": "d", "metric.mft_pass_rate": 0.75},
+            {
+                "kind": "behaviour",
+                "model": "b",
+                "dataset": "d",
+                "metric.mft_pass_rate": 0.75,
+                "metric.num_examples": 88.0,
+            },
         ]
     )
     (table,) = study_tables(runs, STUDIES)
     assert table.header == ("data set", "model", "inv pass rate", "mft pass rate")
     assert table.rows == (("d", "a", "100.0", "50.0"), ("d", "b", "–", "75.0"))
     assert table.best == {(1, 3)}
+    assert table.caption.startswith("behaviour on d, in percent, n = 88.")
     assert study_tables(runs[:0], STUDIES) == ()
 
 

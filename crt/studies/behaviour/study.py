@@ -78,10 +78,10 @@ class BehaviourResult:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Passed and total by type, pass rates by capability, and what does not count; an undefined rate is absent."""
+        """Passed and total by type, pass rates by capability, what does not count, and the number of cases; an undefined rate is absent."""
         types = pass_rates(self.report, "type").set_index("type")
         capabilities = pass_rates(self.report, "capability").set_index("capability")["pass_rate"]
-        found: dict[str, float] = {}
+        found = {"num_examples": float(len(self.report))}
         for column in ("passed", "total", "pass_rate"):
             found |= {f"{str(name).lower()}_{column}": float(v) for name, v in types[column].dropna().items()}
         found |= {f"pass_rate_{name}": float(value) for name, value in capabilities.dropna().items()}

@@ -296,7 +296,7 @@ def publish(tracker: "MlflowTracker", findings: DetectResult, folder: Path, *, f
             named = next(verdict for verdict in findings.verdicts if verdict.task == "labelling")
             title = f"attacks on {findings.params['dataset']} that are named"
             save_as(pass_bars(named.recalls(), title, "recall (%)"), staging / "detection", ".svg", ".png")
-    metrics: dict[str, float] = {}
+    metrics = {"num_examples": float(len(findings.verdicts[0].gold))}
     for verdict, scored in zip(findings.verdicts, found, strict=True):
         kind = "" if verdict.kind == "features" else "encoder_"
         metrics |= {f"{kind}{verdict.task}_{name}": value for name, value in scored.items()}

@@ -62,9 +62,9 @@ class HeuristicsResult:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The accuracy in each of the coarsest groups, by gold label, and on ordinary pairs."""
+        """The accuracy in each of the coarsest groups, by gold label, on ordinary pairs, and the number of pairs."""
         names = {ENTAILMENT: "entailed", NOT_ENTAILMENT: "non_entailed"}
-        found = {}
+        found = {"num_examples": float(len(self.predictions))}
         for row in self.table[self.table["level"] == self.table["level"].iloc[0]].itertuples():
             gold = names[row.gold] if row.rule == "collapsed" else row.gold
             found[re.sub(r"[^\w.-]+", "_", f"{row.group}_{gold}")] = float(row.accuracy)

@@ -140,7 +140,7 @@ def test_smoke_trains(store, caplog, dataset):
     arguments = ["--dataset", dataset, "--data_dir", str(SAMPLES), "--max_length", "64", "--no_figures"]
     result = runner().invoke(evaluate.main, [*arguments, "--prob", "0.3", "--seed", "13"])
     assert result.exit_code == 0, result.output
-    assert f"model models:/crt-{dataset}@best is version crt-{dataset}/1" in caplog.text
+    assert f"model models:/crt-{dataset}@best is models:/crt-{dataset}/1" in caplog.text
 
 
 @pytest.mark.parametrize("said", ["No space left on device", "No usable temporary directory found in ['/tmp']"])

@@ -9,10 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+import numpy as np
 import pandas as pd
 
 from crt.catalogue import Task
-from crt.errors import DataError, ModelError
+from crt.errors import DataError, ModelError, lookup
 from crt.files import write_files
 from crt.grid import DEFAULT_PROBS, DEFAULT_SEEDS, Columns, Grid
 from crt.models import Named, PredictOptions, Predictor, kind_of, load_predictor
@@ -27,6 +28,7 @@ from crt.reporting.page.markup import Html, joined, tag
 from crt.reporting.page.sections import paper_tables
 from crt.reporting.table import PaperTable, paper_table
 from crt.scoring.evidence import Evidence, weigh
+from crt.scoring.metrics import METRICS
 from crt.scoring.summary import Comparison
 from crt.studies import benchmark
 from crt.studies import compare as stored_comparison
@@ -72,6 +74,8 @@ def perturb(texts: Any, perturbation: str, *, prob: float = 0.15, seed: int = 13
     """
     Grid(("rule",), ("sample",), (perturbation,), probs=(prob,), seeds=(seed,))  # checks them
     one = isinstance(texts, str)
+    if not (one or isinstance(texts, Sequence | pd.Series)):
+        raise DataError(f"{type(texts).__name__} is no text; give a text, or a list, tuple or Series of texts")
     given = [texts] if one else list(texts)
     for number, text in enumerate(given):
         if not (isinstance(text, str) or (_is_pair(text) and not one)):
@@ -129,7 +133,12 @@ class Result:
         return self._report.verdict.sentences
 
     def table(self, metric: str = "perturbed_acc") -> PaperTable:
-        """Return the table of a metric over models, probs and perturbations; it has `.csv()`, `.markdown()` and `.latex()`."""
+        """Return the table of a metric over models, probs and perturbations; it has `.csv()`, `.markdown()` and `.latex()`.
+
+        Raises:
+            UnknownName: there is no such metric.
+        """
+        lookup("metric", metric, METRICS)
         return paper_table(self._found, metric)
 
     def page(self, path: str | Path) -> Path:
@@ -203,7 +212,7 @@ def evaluate(
         tasks[dataset], source = _own(data, columns, dataset)
     spec = model if isinstance(model, str) else model_name or _called(model)
     grid = Grid(
-        models=(spec,), datasets=(dataset,), perturbations=tuple(perturbations), probs=tuple(probs), seeds=tuple(seeds),
+        models=(spec,), datasets=(dataset,), perturbations=_several(perturbations), probs=_several(probs), seeds=_several(seeds),
         split=split, limit=max_samples, columns=columns, name=None if tasks else name, tasks=tasks,
     )  # fmt: skip
     options = PredictOptions(max_length, eval_batch_size, precision, label_map or {})
@@ -240,6 +249,11 @@ def _tracked(
     with current_run("grid", name, {"model": grid.models[0], "dataset": grid.datasets[0]}) as tracker:
         keys = benchmark.run(grid, source, options, accelerator, tracker, load=load, force=force)
         return Result(tracker.cells(keys, Cell.kind), stored_outcomes, stored_examples)
+
+
+def _several(values: Any) -> tuple[Any, ...]:
+    """Return values as a tuple; one alone is one of them."""
+    return tuple(values) if isinstance(values, list | tuple | set | np.ndarray | pd.Series) else (values,)
 
 
 def _is_predictor(model: object) -> bool:
@@ -294,8 +308,11 @@ def compare(*results: Result) -> Result:
     """Put results side by side; of a measurement that several hold, the last one counts.
 
     Raises:
+        DataError: something is no result.
         TrackingError: they were not measured alike, or two models share a name; the message says which.
     """
+    if not results or not all(isinstance(result, Result) for result in results):
+        raise DataError("compare takes what evaluate gives, one or more of them")
     cells = stored_comparison.select(pd.concat([result.cells for result in results], ignore_index=True))
     owner = {key: result for result in results for key in result.cells["key"]}
 

@@ -141,6 +141,10 @@ class Scope(Generic[M]):
         if self.fields not in FIELDS:
             faults.append(unknown("value of fields", self.fields, FIELDS))
         faults += [fault for name, table in self.tables.items() for fault in _table_faults(name, table)]
+        idle = [name for name in self.tables if name in PERTURBATIONS and name not in self.perturbations]
+        faults += [
+            f"table={name}:… is given, and {name} is not among the perturbations; name it there too" for name in idle
+        ]
         words = {"protect": self.protect, "only": self.only}
         faults += [f"{no_such(p)} (in {name}={p})" for name, p in words.items() if p and not is_file(p)]
         return faults + _ways_faults(self.ways, self.perturbations)

@@ -114,9 +114,9 @@ def test_all_faults_at_once():
     with pytest.raises(GridError) as caught:
         Grid(**wrong)
     message = str(caught.value)
-    assert len(caught.value.faults) == 10
-    assert message.startswith("10 faults in the options:\n  - ")
-    assert message.count("\n  - ") == 10
+    assert len(caught.value.faults) == 11
+    assert message.startswith("11 faults in the options:\n  - ")
+    assert message.count("\n  - ") == 11
     for name in ("tnews", "homophone", "space"):
         assert f"did you mean '{name}'?" in message
 

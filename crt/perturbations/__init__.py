@@ -131,7 +131,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation(
             "space", "stray spaces between Han characters: 电影 -> 电 影", partial(blanks, SPACE),
-            trusted=frozenset(("numbers",)), reads="text",
+            trusted=frozenset(("negations", "numbers")), reads="text",
         ),
         Perturbation(
             "punctuation", "stray punctuation between Han characters: 好看 -> 好，看", punctuation, libraries=_WORDS
@@ -182,7 +182,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         ),
         Perturbation(
             "invisible", "characters without a width between Han characters", partial(blanks, INVISIBLE),
-            trusted=frozenset(("numbers",)), reads="text",
+            trusted=frozenset(("negations", "numbers")), reads="text",
         ),
         Perturbation(
             "width", "punctuation of the other width, letters of another style: ， -> , B -> Ｂ", lambda: width,
@@ -307,7 +307,12 @@ def load(name: str, table: OwnTable | None = None, words: OwnWords = NO_WORDS, *
         else:
             find = perturbation.finder()
             find = find if "negations" in trusted else meaning_alike(find)
-        find = guarded(words.restrict(find), numbers="numbers" not in trusted, latin="latin" not in trusted)
+        find = guarded(
+            words.restrict(find),
+            numbers="numbers" not in trusted,
+            latin="latin" not in trusted,
+            negating="negations" not in trusted,
+        )
     if perturbation.reads != "text":
         find = in_script(find, looks=perturbation.reads == "looks")
     if perturbation.takes_words and "simplified" in (ways or WAYS_TO_EVADE):

@@ -60,7 +60,7 @@ NAMED = "|".join(
 LATIN = rf"{_LETTER}+(?:[.,:/%+&'_\-]{_LETTER}+)*[%+]*"
 """Words of other scripts, and numbers: C++, 12.5%. They may be written in another style, nothing else."""
 
-NUMERALS = "〇零一二三四五六七八九十百千万亿两俩仨几半壹贰叁肆伍陆柒捌玖拾佰仟萬億兩倆幾貳參陸"
+NUMERALS = "〇零一二三四五六七八九十廿卅百千万亿两俩仨几半壹贰叁肆伍陆柒捌玖拾佰仟萬億兩倆幾貳參陸"
 
 COUNTED = (
     "个個只隻条條张張本把座间間家口位名件次遍趟回天年月日号號秒周岁歲元块塊毛角斤克吨噸米里层層楼樓级級星届屆期集部首"
@@ -131,15 +131,20 @@ def uncut(find: SiteFinder) -> SiteFinder:
     return whole
 
 
-def guarded(find: SiteFinder, *, numbers: bool, latin: bool) -> SiteFinder:
+NEGATING = "未[必曾尝免]|[不何]必|不曾|并[不非未]|[绝决毫从]不|毫无|无[法从须]|没有?[法能有]?|[切请]勿|难[以免]|[以不]免|避免|禁止|拒绝|反对|否[认定则]"
+"""Words that negate as a whole: 未必 is not 未心."""
+
+
+def guarded(find: SiteFinder, *, numbers: bool, latin: bool, negating: bool) -> SiteFinder:
     """Leave out the sites of a finder that no perturbation may have.
 
     Args:
         find: the finder of a perturbation.
         numbers: numbers in Han characters are among them.
         latin: words of other scripts, and numbers, are among them.
+        negating: words that negate as a whole are among them.
     """
-    kept = [NAMED, *[LATIN] * latin, *[NUMBER] * numbers]
+    kept = [NAMED, *[LATIN] * latin, *[NUMBER] * numbers, *[NEGATING] * negating]
     return outside(re.compile("|".join(kept)), find)
 
 

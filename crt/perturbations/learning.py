@@ -7,7 +7,7 @@ from crt import randomness
 from crt.perturbations.alignment import Segment, segments
 from crt.perturbations.text import words
 
-LONGEST = 8
+LONGEST = 4
 """Code points of a key; what is longer was written anew rather than disguised."""
 
 HELD_OUT = 0.2

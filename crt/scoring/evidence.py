@@ -12,7 +12,7 @@ from crt.scoring.stacked import GROUP, Stacked, intervals
 from crt.scoring.statistics import ALPHA, MARGIN, Resampling, SignFlips, flips_for, holm
 from crt.scoring.weak_spots import weak_spots
 
-ONE_LABEL, NOT_ABOVE = "gives one label only", "not above the majority class"
+ONE_LABEL, NOT_ABOVE = "gives one label only", "not significantly above the majority class"
 """Why a model is weak: what happens to its answers says nothing of robustness."""
 
 

@@ -12,7 +12,7 @@ from crt.scoring.ranks import rank_stability
 from crt.scoring.slices import CLUSTER
 from crt.scoring.stacked import Stacked, stack
 from crt.scoring.statistics import MARGIN
-from crt.scoring.summary import in_order
+from crt.scoring.summary import in_order, no_effect
 from crt.tracking.history import stored_outcomes
 
 Outcomes = Callable[[pd.DataFrame], Sequence[pd.DataFrame]]
@@ -39,6 +39,9 @@ def read_stacked(cells: pd.DataFrame, outcomes: Outcomes = stored_outcomes) -> M
     Raises:
         TrackingError: outcomes are missing; the message says what to do.
     """
+    # where no text was changed there is nothing to test, nor a part in a mean; for all models alike
+    share = cells.groupby(["dataset", "perturbation", "prob"])["changed_rate"].transform("max")
+    cells = cells[(cells["perturbation"] == CLEAN) | ~no_effect(share)]
     measured = cells.groupby(["model", "dataset"])["prob"].transform("max") > 0
     return {
         str(dataset): {str(model): _stacked(rows, outcomes) for model, rows in group.groupby("model", sort=False)}

@@ -186,8 +186,8 @@ def test_who_is_trusted():
     both, numbers = {"negations", "numbers"}, {"numbers"}
     read, polarity = {"negations", "polarity"}, {"polarity"}
     assert trusted == {
-        **dict.fromkeys(("traditional", "traditional_tw", "simplified"), both),
-        **dict.fromkeys(("space", "invisible", "mixture"), numbers),
+        **dict.fromkeys(("traditional", "traditional_tw", "simplified", "space", "invisible"), both),
+        "mixture": numbers,
         "digits": {"numbers", "polarity"},
         **dict.fromkeys(("synonym", "synonym_all"), read),
         **dict.fromkeys(("colloquial", "garden_path", "split", "emoji", "emoji_sound", "letters", "evade"), polarity),
@@ -223,3 +223,10 @@ def test_guards_hold_for_whatever_is_added():
         assert load("x").find("坏") == (Site(0, 1, ("好",)),)
     finally:
         del PERTURBATIONS["x"]  # type: ignore[attr-defined]
+
+
+@untrusted("negations")
+def test_words_that_negate_stay_whole(name):
+    """未必 is not 未心, nor 无法 无发; what parts it by a blank, or takes no notice of words, may."""
+    if PERTURBATIONS[name].reads != "text":
+        assert {"未必", "无法"} <= set(re.findall("未必|无法", everything(name, "他未必知道，也无法理解")))

@@ -73,7 +73,7 @@ def tiles(summary: pd.DataFrame, tests: pd.DataFrame, pairs: pd.DataFrame) -> Ht
         where = "with a significant difference in mean accuracy"
         facts.append(("Pairs of models", f"{sure} of {len(rows)}", where))
     sizes = {key: summary[key].nunique() for key in ("model", "dataset", "perturbation", "prob")}
-    scope = f"{sizes['dataset']} data set{'s' * (sizes['dataset'] > 1)}, {sizes['perturbation']} perturbations at {sizes['prob']} doses"
+    scope = f"{sizes['dataset']} data set{'s' * (sizes['dataset'] > 1)}, {sizes['perturbation']} perturbations at {sizes['prob']} dose{'s' * (sizes['prob'] > 1)}"
     facts.append(("Measured", f"{sizes['model']} model{'s' * (sizes['model'] > 1)}", scope))
     return tag(
         "dl", *(tag("div", tag("dt", t), tag("dd", tag("strong", n), where)) for t, n, where in facts), class_="tiles"

@@ -140,5 +140,5 @@ _TEX = str.maketrans(
 
 
 def tex(text: str) -> str:
-    """Return a text as LaTeX shows it."""
-    return printable(text).translate(_TEX)
+    """Return a text as LaTeX shows it; the hyphen before a number is a minus."""
+    return re.sub(r"(?<![\w$-])-(?=\d)", "$-$", printable(text).translate(_TEX))

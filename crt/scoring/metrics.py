@@ -291,7 +291,7 @@ METRICS: Mapping[str, Metric] = {
         ),
         Metric(
             "attack_success_rate",
-            "of those, the share that is now wrong",
+            "of the examples that are right when clean and really changed, the share that is now wrong",
             "lower",
             attack_success_rate,
             lambda s: ratio(s.lost, s.attacked),

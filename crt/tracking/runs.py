@@ -242,7 +242,8 @@ class MlflowTracker:
         if not spec.startswith((REGISTERED, LOGGED)):
             return ResolvedModel(spec, spec)
         found = registry.resolve(spec)
-        log.info("model %s is %s", spec, found.source)
+        if found.source != spec:
+            log.info("model %s is %s", spec, found.source)
         return found
 
     def trained_on(self, source: str) -> frozenset[str] | None:

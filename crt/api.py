@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-import numpy as np
 import pandas as pd
 
 from crt.catalogue import Task
@@ -253,7 +252,7 @@ def _tracked(
 
 def _several(values: Any) -> tuple[Any, ...]:
     """Return values as a tuple; one alone is one of them."""
-    return tuple(values) if isinstance(values, list | tuple | set | np.ndarray | pd.Series) else (values,)
+    return (values,) if isinstance(values, str | float | int) else tuple(values)
 
 
 def _is_predictor(model: object) -> bool:

@@ -94,6 +94,7 @@ def test_the_published_predictions(capsys):
     task, split = heuristics.load_pairs(TASKS["hans"], None, Source(REAL), None)
     found = heuristics.score_file(task, split, REAL / "hans/bert_preds.txt")
     assert found.metrics == {
+        "num_examples": 30_000,
         "lexical_overlap_entailed": 0.9464,
         "lexical_overlap_non_entailed": 0.1640,
         "subsequence_entailed": 0.9932,
@@ -148,6 +149,7 @@ def test_the_file_in_any_order(pairs, tmp_path):
     found = heuristics.score_file(*pairs, predictions(tmp_path, "ex2,contradiction", "ex0,neutral", "ex1,entailment"))
     assert found.predictions == (("ex0", "neutral"), ("ex1", "entailment"), ("ex2", "contradiction"))
     assert found.metrics == {
+        "num_examples": 3,
         "lexical_overlap_entailed": 1.0,
         "lexical_overlap_non_entailed": 1.0,
         "subsequence_entailed": 0.0,
@@ -249,6 +251,6 @@ def test_training_on_hans(tmp_path, accelerator):
     found = heuristics.measure(
         *pairs, str(checkpoint.folder), PredictOptions(), accelerator, None, default=TASKS["hans"], source=source
     )
-    assert set(found.metrics) == {"subsequence_entailed", "subsequence_non_entailed"}
+    assert set(found.metrics) == {"num_examples", "subsequence_entailed", "subsequence_non_entailed"}
     assert {label for _, label in found.predictions} <= {"entailment", "non-entailment"}
     assert (found.params["model"], found.params["train_seed"]) == ("tiny", str(options.seed))

@@ -26,7 +26,10 @@ HARMLESS = (
 NEGATOR = re.compile(f"(?:{HARMLESS})|(?P<negator>[{NEGATORS}]|难以|難以)")
 """A word that negates is the group; what is harmless is passed over."""
 
-PRONOUNS = re.compile("[他她它牠祂]")
+NEGATING = "未[必曾尝免]|[不何]必|不曾|并[不非未]|[绝决毫从]不|毫无|无[法从须]|没有?[法能有]?|[切请]勿|难[以免]|[以不]免|避免|禁止|拒绝|反对|否[认定则]"
+"""Words that negate as a whole: 未必 is not 未心."""
+
+PRONOUNS = "他她它牠祂"
 """Who is meant: 她 in place of 他 is another person."""
 
 _EMOJI = (
@@ -131,10 +134,6 @@ def uncut(find: SiteFinder) -> SiteFinder:
     return whole
 
 
-NEGATING = "未[必曾尝免]|[不何]必|不曾|并[不非未]|[绝决毫从]不|毫无|无[法从须]|没有?[法能有]?|[切请]勿|难[以免]|[以不]免|避免|禁止|拒绝|反对|否[认定则]"
-"""Words that negate as a whole: 未必 is not 未心."""
-
-
 def guarded(find: SiteFinder, *, numbers: bool, latin: bool, negating: bool) -> SiteFinder:
     """Leave out the sites of a finder that no perturbation may have.
 
@@ -181,7 +180,7 @@ def negations(text: str) -> list[str]:
     return [found for match in NEGATOR.finditer(text) if (found := match["negator"])]
 
 
-_RISKY = frozenset(f"{NEGATORS}难難他她它牠祂{NUMERALS}")
+_RISKY = frozenset(f"{NEGATORS}难難{PRONOUNS}{NUMERALS}")
 
 
 def _alike(old: str, options: tuple[str, ...]) -> tuple[str, ...]:
@@ -193,5 +192,5 @@ def _alike(old: str, options: tuple[str, ...]) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 16)
 def means_the_same(old: str, new: str) -> bool:
     """Return whether a replacement keeps the negations, and brings in neither a person nor a numeral."""
-    brought = {char for char in new if char in NUMERALS or PRONOUNS.match(char)} - set(old)
+    brought = {char for char in new if char in NUMERALS or char in PRONOUNS} - set(old)
     return negations(old) == negations(new) and not brought

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from crt.perturbations.sound import readings
-from crt.perturbations.text import dictionary
+from crt.perturbations.text import dictionary, tag_of
 
 LONGEST = 4
 """Characters of the words that are compared."""
@@ -27,7 +27,7 @@ def count(word: str) -> int:
 
 def content(word: str) -> bool:
     """Tell whether a word is neither a name nor one of grammar."""
-    return not dictionary().get(word, (0, ""))[1].startswith(_NO_CONTENT)
+    return not tag_of(word).startswith(_NO_CONTENT)
 
 
 def others(word: str, at: int, initial: str = "") -> int:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import zip_longest
 from operator import itemgetter
 
 from crt.perturbations.engine import SiteFinder
+from crt.perturbations.text import in_turn
 from crt.records import Site
 
 OPTIONS = 3
@@ -51,6 +51,4 @@ def _joined(span: str, group: tuple[_Piece, ...]) -> tuple[str, ...]:
     columns: dict[int, list[str]] = {}
     for start, end, rank, options in sorted(group, key=itemgetter(2)):
         columns.setdefault(rank, []).extend(span[:start] + option + span[end:] for option in options)
-    return tuple(
-        dict.fromkeys(option for row in zip_longest(*columns.values()) for option in row if option is not None)
-    )
+    return tuple(dict.fromkeys(in_turn(columns.values())))

@@ -9,13 +9,10 @@ from functools import lru_cache
 
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.guards import NEGATOR, NEGATORS, QUANTITY, negations
-from crt.perturbations.text import HAN, dictionary, words
+from crt.perturbations.text import HAN, NAMES, dictionary, tag_of, words
 from crt.records import Site
 
 _RUN = re.compile(f"[{HAN}]+")
-
-_NAMES = ("nr", "ns", "nt", "nz")
-"""How jieba's tags of names begin: of persons, places, bodies and brands."""
 
 Slip = Callable[[str], Iterator[Site]]
 
@@ -31,7 +28,7 @@ def swap(word: str) -> Iterator[Site]:
 
 def repeat(word: str) -> Iterator[Site]:
     """Type a character twice: 电影 -> 电电影, but not 路遥 -> 路遥遥, another person."""
-    last = len(word) - _tag(word).startswith("nr")
+    last = len(word) - tag_of(word).startswith("nr")
     for start, run in _runs(word[:last]):
         for at, char in enumerate(run, start):
             yield Site(at, at + 1, (char * 2,))
@@ -43,7 +40,7 @@ def delete(word: str) -> Iterator[Site]:
         _RUN.fullmatch(word)
         and not set(f"{NEGATORS}难難") & set(word)
         and not word.endswith("们")
-        and not _tag(word).startswith(_NAMES)
+        and not tag_of(word).startswith(NAMES)
     ):
         left = dict.fromkeys(word[:at] + word[at + 1 :] for at in reversed(range(len(word))))
         if options := tuple(filter(_nothing_else, left)):
@@ -75,11 +72,6 @@ def slips(slip: Slip, *, after_negators: bool = True) -> SiteFinder:
 def _nothing_else(rest: str) -> bool:
     """Return whether what is left of a word is no other word, like 性化 of 人性化, nor a degree of nothing, like 很 of 很快."""
     return rest not in "很最更太较极" if len(rest) == 1 else rest not in dictionary() and rest[0] != "性"
-
-
-def _tag(word: str) -> str:
-    """Return the part of speech of a word, as jieba's dictionary has it; empty if it lacks the word."""
-    return dictionary().get(word, (0, ""))[1]
 
 
 def _runs(word: str) -> Iterator[tuple[int, str]]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import accumulate, zip_longest
+from itertools import accumulate
 
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.guards import means_the_same
 from crt.perturbations.polarity import keeps_polarity
 from crt.perturbations.sound import readings, sounds_of
-from crt.perturbations.text import grammatical, tokens
+from crt.perturbations.text import grammatical, in_turn, tokens
 from crt.records import Site
 from crt.resources import Table
 
@@ -109,8 +109,7 @@ def _in_part(entries: Entries, read: frozenset[str], word: str, spoken: tuple[st
     for at, char in enumerate(word):
         options = entries.get(f"{char}/{spoken[at]}" if char in read else char, ())[:PER_CHARACTER]
         columns.append([word[:at] + option + word[at + 1 :] for option in options])
-    spelt = (option for row in zip_longest(*columns) for option in row if option is not None)
-    return tuple(option for option in spelt if means_the_same(word, option) and keeps_polarity(word, option))
+    return tuple(option for option in in_turn(columns) if means_the_same(word, option) and keeps_polarity(word, option))
 
 
 def _lengths(entries: Entries) -> dict[str, list[int]]:

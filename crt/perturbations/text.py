@@ -2,12 +2,12 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import version
 from io import BytesIO
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 from crt.errors import ResourceError
 
@@ -111,12 +111,21 @@ _UNTAGGED = frozenset("很较每仍您虽且稍此者们啊哦唉")
 """Others of them, of which the dictionary does not say what they are."""
 
 
+NAMES = ("nr", "ns", "nt", "nz")
+"""How jieba's tags of names begin: of persons, places, bodies and brands."""
+
+
+def tag_of(word: str) -> str:
+    """Return the part of speech of a word, as jieba's dictionary has it; empty if it lacks the word."""
+    return dictionary().get(word, (0, ""))[1]
+
+
+def in_turn(columns: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the first of each column, then the second of each, and so on."""
+    return (option for row in zip_longest(*columns) for option in row if option is not None)
+
+
 @cache
 def grammatical(word: str) -> bool:
     """Tell whether a word makes no name together with a character beside it, as 皮 does in 里皮; marks do not either."""
-    return (
-        len(word) != 1
-        or not word.isalpha()
-        or word in _UNTAGGED
-        or dictionary().get(word, (0, ""))[1].startswith(_GRAMMAR)
-    )
+    return len(word) != 1 or not word.isalpha() or word in _UNTAGGED or tag_of(word).startswith(_GRAMMAR)

@@ -14,7 +14,7 @@ from functools import cache, lru_cache, partial
 
 from crt.perturbations.engine import SiteFinder
 from crt.perturbations.script import convert, converted, in_simplified, is_traditional
-from crt.perturbations.text import UNSAFE, dictionary, grammatical, words
+from crt.perturbations.text import NAMES, UNSAFE, dictionary, grammatical, tag_of, words
 from crt.records import Site
 
 _SURE = frozenset("个么云儿几出别千台听吃团坏坛并当扑挂摆晒愿毁湿烟获脏艳苏荡虫证铲闲雇须饥丑丰历叹尽")
@@ -22,9 +22,6 @@ _SURE = frozenset("个么云儿几出别千台听吃团坏坛并当扑挂摆晒�
 
 _AFTER = {"里": "裡", "后": "後"}
 """Those that have one form where they follow a longer word: 房间里, 结束后."""
-
-_NAMES = ("nr", "ns", "nt", "nz")
-"""How jieba's tags of names begin."""
 
 _MISTAKEN = frozenset(
     (
@@ -63,7 +60,7 @@ def in_traditional(word: str) -> str | None:
     there = list(converted("s2tw", word))
     if len(there) != len(word):
         return None
-    guessed = len(word) == 1 or dictionary().get(word, (0, ""))[1].startswith(_NAMES)
+    guessed = len(word) == 1 or tag_of(word).startswith(NAMES)
     for at, char in enumerate(word if guessed else ""):
         forms = _forms().get(char, frozenset())
         if len(forms) > 1 and char not in _SURE and there[at] == converted("s2tw", char) != char:
@@ -107,7 +104,7 @@ def _following(before: str, word: str, after: str) -> str | None:
     """Return what follows a longer word that is no name and no number, unless another name may begin with it: 里皮."""
     if word in _AFTER and len(before) > 1 and grammatical(after):
         tag = dictionary().get(before, (0, "nr"))[1]
-        return None if tag.startswith(("m", *_NAMES)) else _AFTER[word]
+        return None if tag.startswith(("m", *NAMES)) else _AFTER[word]
     return None
 
 

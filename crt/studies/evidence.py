@@ -11,7 +11,6 @@ from crt.scoring.evidence import Evidence, weigh
 from crt.scoring.ranks import rank_stability
 from crt.scoring.slices import CLUSTER
 from crt.scoring.stacked import Stacked, stack
-from crt.scoring.statistics import MARGIN
 from crt.scoring.summary import in_order, no_effect
 from crt.tracking.history import stored_outcomes
 
@@ -19,14 +18,9 @@ Outcomes = Callable[[pd.DataFrame], Sequence[pd.DataFrame]]
 """Gives the outcomes of cells, a frame for each, as `stored_outcomes` does."""
 
 
-def read_evidence(cells: pd.DataFrame, *, margin: float = MARGIN) -> Evidence:
-    """Read the outcomes of the cells of a comparison and compute intervals, tests and weak spots; see `read_stacked`.
-
-    Args:
-        cells: from `compare.select`.
-        margin: accuracies that differ by less are called alike.
-    """
-    return weigh(read_stacked(cells), margin=margin)
+def read_evidence(cells: pd.DataFrame) -> Evidence:
+    """Read the outcomes of the cells of a comparison and compute intervals, tests and weak spots; see `read_stacked`."""
+    return weigh(read_stacked(cells))
 
 
 def read_stacked(cells: pd.DataFrame, outcomes: Outcomes = stored_outcomes) -> Mapping[str, Mapping[str, Stacked]]:
